@@ -1,0 +1,1 @@
+//! Runnable examples of `leader-core`; see the `examples` folder.

@@ -1,0 +1,180 @@
+//! The only file that reads a clock.
+//!
+//! Monotonic time guards leases and wall time names ticks; the two types never mix.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// An instant of the monotonic clock that also counts suspend (`CLOCK_BOOTTIME` on Linux and Android).
+///
+/// On other systems the clock is the monotonic one, which may stand still while the machine sleeps: there the lease's end, not
+/// the local view, is what bounds a sleeper's belief.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// Before every other moment.
+    pub const ZERO: Self = Self(0);
+    /// After every other moment.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// A moment by its nanoseconds since the clock's origin.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the clock's origin (boot, on Linux).
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to this moment; zero when it is not earlier.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl std::ops::Add<Duration> for Moment {
+    type Output = Self;
+
+    fn add(self, span: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)),
+        )
+    }
+}
+
+impl std::ops::Sub<Duration> for Moment {
+    type Output = Self;
+
+    fn sub(self, span: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)),
+        )
+    }
+}
+
+/// Where an instance takes its time from: the system, or a test's hand.
+#[derive(Clone, Debug, Default)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug, Default)]
+enum Source {
+    #[default]
+    System,
+    Manual(Arc<Manual>),
+}
+
+#[derive(Debug, Default)]
+struct Manual {
+    monotonic: AtomicU64,
+    wall_micros: AtomicI64,
+}
+
+impl Clock {
+    /// The system's clocks.
+    #[must_use]
+    pub fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// A clock that stands until it is moved by [`Clock::advance`].
+    #[must_use]
+    pub fn manual(wall: Timestamp) -> Self {
+        Self(Source::Manual(Arc::new(Manual {
+            monotonic: AtomicU64::new(1_000_000_000),
+            wall_micros: AtomicI64::new(wall.as_microsecond()),
+        })))
+    }
+
+    /// Moves a manual clock; does nothing to the system's.
+    pub fn advance(&self, by: Duration) {
+        if let Source::Manual(manual) = &self.0 {
+            let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+            manual.monotonic.fetch_add(nanos, Ordering::SeqCst);
+            let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+            manual.wall_micros.fetch_add(micros, Ordering::SeqCst);
+        }
+    }
+
+    /// The monotonic moment now.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Moment {
+        match &self.0 {
+            Source::System => system_monotonic(),
+            Source::Manual(manual) => Moment(manual.monotonic.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// The wall clock's reading now.
+    #[must_use]
+    pub fn wall(&self) -> Timestamp {
+        match &self.0 {
+            Source::System => Timestamp::now(),
+            Source::Manual(manual) => {
+                Timestamp::from_microsecond(manual.wall_micros.load(Ordering::SeqCst))
+                    .unwrap_or(Timestamp::UNIX_EPOCH)
+            }
+        }
+    }
+
+    /// Sleeps until `at`, in steps of at most `step`: a timer of the runtime does not count suspend, and a late one may not
+    /// outlive what it guards. Cancel safe.
+    pub async fn sleep_until(&self, at: Moment, step: Duration) {
+        loop {
+            let left = at.since(self.now());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left.min(step)).await;
+        }
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[inline]
+fn system_monotonic() -> Moment {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+    Moment(seconds * 1_000_000_000 + nanos)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn system_monotonic() -> Moment {
+    use std::sync::OnceLock;
+    use std::time::Instant;
+    static ORIGIN: OnceLock<Instant> = OnceLock::new();
+    let origin = *ORIGIN.get_or_init(Instant::now);
+    // One second is added so that the origin itself is later than `Moment::ZERO`.
+    Moment(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX - 1) + 1_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_clock_only_rises() {
+        let clock = Clock::system();
+        let first = clock.now();
+        assert!(first > Moment::ZERO);
+        assert!(clock.now() >= first);
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Moment::MAX + Duration::from_secs(1), Moment::MAX);
+        assert_eq!(Moment::ZERO - Duration::from_secs(1), Moment::ZERO);
+        assert_eq!(Moment::ZERO.since(Moment::MAX), Duration::ZERO);
+    }
+}
