@@ -121,8 +121,7 @@ impl Clock {
         match &self.0 {
             Source::System => Timestamp::now(),
             Source::Manual(manual) => {
-                Timestamp::from_microsecond(manual.wall_micros.load(Ordering::SeqCst))
-                    .unwrap_or(Timestamp::UNIX_EPOCH)
+                Timestamp::from_microsecond(manual.wall_micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::UNIX_EPOCH)
             }
         }
     }

@@ -1,12 +1,22 @@
 //! Cluster-wide cron and leader election.
 
+#[doc(hidden)]
+#[path = "private.rs"]
+pub mod __private;
 mod clock;
+mod job;
 mod names;
 mod timing;
 
 pub use clock::{Clock, Moment};
-pub use names::{
-    DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace,
-    ServiceName,
-};
+pub use job::extract::{Extract, State};
+pub use job::gate::{GroupStatus, Lead, Role};
+pub use job::outcome::{MissedReason, Outcome, Ran, UnknownOutcome};
+pub use job::output::{JobError, JobOutput};
+pub use job::record::{Job, Missed, OnLoss};
+pub use job::scope::{Skipped, current};
+pub use job::tick::{Origin, Tick};
+#[cfg(feature = "macros")]
+pub use leader_macros::leader_only;
+pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};

@@ -11,9 +11,7 @@ pub const DEFAULT_GROUP: &str = "default";
 
 /// Why a name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{kind} name `{name}` is refused: {reason}; use 1 to {MAX_NAME} of the characters `A-Z a-z 0-9 _ . : / -`"
-)]
+#[error("{kind} name `{name}` is refused: {reason}; use 1 to {MAX_NAME} of the characters `A-Z a-z 0-9 _ . : / -`")]
 #[non_exhaustive]
 pub struct NameError {
     /// What the name was meant for: `group`, `job`, `namespace`, …

@@ -226,9 +226,7 @@ mod tests {
 
     #[test]
     fn recommended_times_are_coherent_for_every_ttl() {
-        for ms in [
-            1000, 1001, 1500, 2000, 5000, 10_000, 15_000, 60_000, 3_600_000,
-        ] {
+        for ms in [1000, 1001, 1500, 2000, 5000, 10_000, 15_000, 60_000, 3_600_000] {
             let timing = Timing::from_ttl(Duration::from_millis(ms));
             assert_eq!(timing.validate(), Ok(()), "{timing:?}");
             assert!(timing.cancel_lead() < timing.trust());
@@ -258,11 +256,6 @@ mod tests {
             Timing::default().with_retry(Duration::ZERO).validate(),
             Err(TimingError::Zero { what: "retry" })
         ));
-        assert!(
-            Timing::default()
-                .with_renew(Duration::MAX)
-                .validate()
-                .is_err()
-        );
+        assert!(Timing::default().with_renew(Duration::MAX).validate().is_err());
     }
 }

@@ -1,0 +1,376 @@
+//! The local view of one group's leadership: two atomic numbers and a clock, never a question to the store.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::{Notify, watch};
+
+use crate::clock::{Clock, Moment};
+use crate::names::GroupName;
+
+/// An instance's role in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// Does not take part in the election.
+    Observer,
+    /// Takes part, and another instance leads or nobody does.
+    Standby,
+    /// Leads.
+    Leader,
+    /// Still holds the lease, but starts nothing new: running bodies are being drained.
+    Draining,
+}
+
+impl Role {
+    /// The word for logs and metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Observer => "observer",
+            Self::Standby => "standby",
+            Self::Leader => "leader",
+            Self::Draining => "draining",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What an instance knows of a group: its own role for certain, the leader as last seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GroupStatus {
+    /// The group.
+    pub group: GroupName,
+    /// This instance's role.
+    pub role: Role,
+    /// The instance that leads, as last seen; `None` while nobody is known to.
+    pub leader: Option<String>,
+    /// The term of the leadership last seen; 0 before the first.
+    pub term: u64,
+    /// Since when this instance has seen that leader lead.
+    pub since: Option<Timestamp>,
+}
+
+/// The local view of one group. All instants are of the suspend-counting clock.
+pub(crate) struct Gate {
+    group: GroupName,
+    clock: Clock,
+    /// New entries pass while now is before this; 0 = closed.
+    open_until: AtomicU64,
+    /// The present leadership may be trusted until then; 0 = no belief.
+    trust_until: AtomicU64,
+    /// The term of that leadership. Written only while both of the above are 0.
+    term: AtomicU64,
+    /// Plain calls under way.
+    calls: AtomicUsize,
+    /// Woken when the last of them ends.
+    idle: Notify,
+    /// The highest term whose bodies have been told to stop.
+    told: watch::Sender<u64>,
+    status: watch::Sender<GroupStatus>,
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate")
+            .field("group", &self.group)
+            .field("term", &self.term)
+            .field("trust_until", &self.trust_until)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Gate {
+    pub(crate) fn new(group: GroupName, clock: Clock) -> Self {
+        let status = GroupStatus {
+            group: group.clone(),
+            role: Role::Standby,
+            leader: None,
+            term: 0,
+            since: None,
+        };
+        Self {
+            group,
+            clock,
+            open_until: AtomicU64::new(0),
+            trust_until: AtomicU64::new(0),
+            term: AtomicU64::new(0),
+            calls: AtomicUsize::new(0),
+            idle: Notify::new(),
+            told: watch::Sender::new(0),
+            status: watch::Sender::new(status),
+        }
+    }
+
+    /// A gate that stands open, for unit tests of annotated functions.
+    pub(crate) fn always_open(group: GroupName) -> Self {
+        let gate = Self::new(group, Clock::system());
+        gate.open(1, Moment::MAX);
+        gate
+    }
+
+    pub(crate) fn group(&self) -> &GroupName {
+        &self.group
+    }
+
+    pub(crate) fn status(&self) -> &watch::Sender<GroupStatus> {
+        &self.status
+    }
+
+    /// Begins a leadership. The belief of an earlier one must have been cleared.
+    pub(crate) fn open(&self, term: u64, until: Moment) {
+        debug_assert_eq!(self.trust_until.load(Ordering::SeqCst), 0);
+        self.term.store(term, Ordering::SeqCst);
+        self.trust_until.store(until.as_nanos(), Ordering::SeqCst);
+        self.open_until.store(until.as_nanos(), Ordering::SeqCst);
+    }
+
+    /// Prolongs trust after a renewal; a gate that is closed to new entries stays closed to them.
+    pub(crate) fn extend(&self, until: Moment, entries: bool) {
+        self.trust_until.store(until.as_nanos(), Ordering::SeqCst);
+        if entries {
+            self.open_until.store(until.as_nanos(), Ordering::SeqCst);
+        }
+    }
+
+    /// Lets nobody in any more; what is inside may go on.
+    pub(crate) fn close_entry(&self) {
+        self.open_until.store(0, Ordering::SeqCst);
+    }
+
+    /// Clears the belief.
+    pub(crate) fn close(&self) {
+        self.open_until.store(0, Ordering::SeqCst);
+        self.trust_until.store(0, Ordering::SeqCst);
+    }
+
+    /// Tells the bodies of `term` to stop.
+    pub(crate) fn tell(&self, term: u64) {
+        self.told.send_if_modified(|told| {
+            let newer = term > *told;
+            *told = term.max(*told);
+            newer
+        });
+    }
+
+    /// Whether a call may enter now.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        let until = self.open_until.load(Ordering::SeqCst);
+        until != 0 && self.clock.now().as_nanos() < until
+    }
+
+    /// Whether the leadership of `term` may be trusted now.
+    ///
+    /// The order of the loads matters: a deadline read first belongs to the term read after it or to an earlier one, so a
+    /// matching term means that the deadline was valid for it.
+    #[inline]
+    pub(crate) fn trusts(&self, term: u64) -> bool {
+        let until = self.trust_until.load(Ordering::SeqCst);
+        self.term.load(Ordering::SeqCst) == term && self.clock.now().as_nanos() < until
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// Waits until no plain call is under way. Cancel safe.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let woken = self.idle.notified();
+            if self.calls() == 0 {
+                return;
+            }
+            woken.await;
+        }
+    }
+
+    /// Lets a call in, or not. The count is raised before the gate is read, and a drain closes the gate before it reads the
+    /// count: so a drain either sees the call or the call sees the drain.
+    #[inline]
+    pub(crate) fn enter(self: &Arc<Self>) -> Option<Pass> {
+        let pass = Pass::new(self);
+        pass.gate.is_open().then_some(pass)
+    }
+
+    /// Lets a call in under a leadership that its caller already runs under, draining or not.
+    pub(crate) fn enter_under(self: &Arc<Self>, term: u64) -> Option<Pass> {
+        let pass = Pass::new(self);
+        (pass.term == term && pass.gate.trusts(term)).then_some(pass)
+    }
+}
+
+/// One call inside the gate; counts in the drain until dropped.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    gate: Arc<Gate>,
+    pub(crate) term: u64,
+}
+
+impl Pass {
+    fn new(gate: &Arc<Gate>) -> Self {
+        gate.calls.fetch_add(1, Ordering::SeqCst);
+        Self {
+            term: gate.term.load(Ordering::SeqCst),
+            gate: Arc::clone(gate),
+        }
+    }
+
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if self.gate.calls.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.gate.idle.notify_waiters();
+        }
+    }
+}
+
+/// A leadership as seen from inside a gated body: which group, which term, and when to stop.
+///
+/// Given by [`current()`](crate::current) inside a gated body, and to `while_leading` bodies as their argument. Cheap to clone;
+/// it does not cross `tokio::spawn` by itself: clone it in.
+#[derive(Clone)]
+pub struct Lead {
+    gate: Arc<Gate>,
+    term: u64,
+    fence: u64,
+}
+
+impl fmt::Debug for Lead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lead")
+            .field("group", self.group())
+            .field("term", &self.term)
+            .field("fence", &self.fence)
+            .finish()
+    }
+}
+
+impl Lead {
+    pub(crate) fn new(gate: Arc<Gate>, term: u64, fence: u64) -> Self {
+        Self { gate, term, fence }
+    }
+
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// The group that is led.
+    #[must_use]
+    pub fn group(&self) -> &GroupName {
+        self.gate.group()
+    }
+
+    /// The number of this leadership; strictly rising over the life of the group.
+    #[must_use]
+    pub fn term(&self) -> u64 {
+        self.term
+    }
+
+    /// The fencing token: the number of the run inside a job, the term elsewhere. Pass it to the resource that is written to, and
+    /// have the resource refuse any lower one.
+    #[must_use]
+    #[doc(alias = "fencing token")]
+    pub fn fence(&self) -> u64 {
+        self.fence
+    }
+
+    /// Whether this leadership may still be trusted: a look at a clock, never at the store.
+    #[must_use]
+    pub fn is_leading(&self) -> bool {
+        self.gate.trusts(self.term)
+    }
+
+    /// Whether the body has been told to stop, or trust has ended.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        *self.gate.told.borrow() >= self.term || !self.is_leading()
+    }
+
+    /// Completes when the body should stop: a little before trust ends (1 s, at most a fifth of the TTL), and at once on step-down
+    /// and shutdown. Cancel safe.
+    pub async fn cancelled(&self) {
+        let mut told = self.gate.told.subscribe();
+        // The sender lives in the gate that `self` holds, so the wait cannot fail.
+        let _ = told.wait_for(|told| *told >= self.term).await;
+    }
+}
+
+/// Bounds how long a wait for [`Lead::cancelled`] may trail the clock when no driver tells it (a unit test).
+pub(crate) const NEVER: Duration = Duration::from_secs(86_400);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> (Arc<Gate>, Clock) {
+        let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+        let group = GroupName::new("default").unwrap();
+        (Arc::new(Gate::new(group, clock.clone())), clock)
+    }
+
+    #[test]
+    fn a_gate_closes_by_the_clock_alone() {
+        let (gate, clock) = gate();
+        assert!(gate.enter().is_none());
+        gate.open(7, clock.now() + Duration::from_secs(2));
+        assert_eq!(gate.enter().unwrap().term, 7);
+        clock.advance(Duration::from_secs(2));
+        assert!(gate.enter().is_none());
+        assert!(!gate.trusts(7));
+    }
+
+    #[test]
+    fn a_drain_lets_only_inner_calls_in() {
+        let (gate, clock) = gate();
+        gate.open(7, clock.now() + Duration::from_secs(2));
+        let outer = gate.enter().unwrap();
+        gate.close_entry();
+        assert!(gate.enter().is_none());
+        assert!(gate.enter_under(outer.term).is_some());
+        assert!(gate.enter_under(6).is_none());
+        gate.extend(clock.now() + Duration::from_secs(9), false);
+        assert!(gate.enter().is_none(), "a renewal must not reopen a draining gate");
+        gate.close();
+        assert!(gate.enter_under(outer.term).is_none());
+        assert_eq!(gate.calls(), 1);
+        drop(outer);
+        assert_eq!(gate.calls(), 0);
+    }
+
+    #[test]
+    fn an_old_term_is_not_trusted_under_a_new_one() {
+        let (gate, clock) = gate();
+        gate.open(7, clock.now() + Duration::from_secs(2));
+        gate.close();
+        gate.open(9, clock.now() + Duration::from_secs(2));
+        assert!(!gate.trusts(7));
+        assert!(gate.trusts(9));
+    }
+
+    #[tokio::test]
+    async fn bodies_are_told_by_term() {
+        let (gate, clock) = gate();
+        gate.open(7, clock.now() + Duration::from_secs(2));
+        let lead = Lead::new(Arc::clone(&gate), 7, 8);
+        assert!(!lead.is_cancelled());
+        gate.tell(7);
+        lead.cancelled().await;
+        assert!(lead.is_cancelled());
+        gate.tell(3);
+        lead.cancelled().await;
+    }
+}

@@ -1,0 +1,153 @@
+//! What an annotated function leaves for the linker to collect: one constant and two function pointers.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use super::extract::{Given, Needs};
+use super::output::JobError;
+use super::scope::Skipped;
+
+/// How a run's body ended by itself.
+#[doc(hidden)]
+pub type BodyResult = Result<Result<(), JobError>, Skipped>;
+/// The future of a body.
+#[doc(hidden)]
+pub type BodyFuture = Pin<Box<dyn Future<Output = BodyResult> + Send>>;
+type RunFn = fn(&Given<'_>) -> BodyFuture;
+type NeedsFn = fn(&mut Needs);
+
+/// What happens to a missed tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Missed {
+    /// It is not run.
+    Skip,
+    /// The latest of them is run, once; the others are coalesced into it.
+    #[default]
+    Latest,
+}
+
+/// What happens to a running body when its leadership ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum OnLoss {
+    /// It is told, and dropped when trust ends.
+    #[default]
+    Cancel,
+    /// It may finish; until then it keeps the job's overlap slot, and its fence is what protects the data.
+    Finish,
+}
+
+/// What starts a body.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Trigger {
+    /// Nothing: a gated function that is called.
+    Call,
+    /// A cron expression.
+    Cron(&'static str),
+    /// A period.
+    Every(&'static str),
+    /// A leadership: the body lives as long as it.
+    WhileLeading,
+}
+
+/// One annotated function.
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct Record {
+    pub(crate) name: &'static str,
+    pub(crate) group: &'static str,
+    pub(crate) module: &'static str,
+    pub(crate) trigger: Trigger,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) grace: Option<Duration>,
+    pub(crate) missed: Missed,
+    pub(crate) on_loss: OnLoss,
+    pub(crate) body: Option<Body>,
+}
+
+/// The two function pointers of a job: one makes the body's future, one says what its arguments need.
+#[derive(Clone, Copy)]
+pub(crate) struct Body {
+    pub(crate) run: RunFn,
+    pub(crate) needs: NeedsFn,
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record")
+            .field("name", &self.name)
+            .field("group", &self.group)
+            .field("trigger", &self.trigger)
+            .finish_non_exhaustive()
+    }
+}
+
+inventory::collect!(Record);
+
+impl Record {
+    /// A gated function; the other methods make it a job.
+    #[must_use]
+    pub const fn new(name: &'static str, group: &'static str, module: &'static str) -> Self {
+        Self {
+            name,
+            group,
+            module,
+            trigger: Trigger::Call,
+            timeout: None,
+            grace: None,
+            missed: Missed::Latest,
+            on_loss: OnLoss::Cancel,
+            body: None,
+        }
+    }
+
+    /// What starts the body, and the body.
+    #[must_use]
+    pub const fn job(self, trigger: Trigger, run: RunFn, needs: NeedsFn) -> Self {
+        let body = Some(Body { run, needs });
+        Self { trigger, body, ..self }
+    }
+
+    /// The bound of a run.
+    #[must_use]
+    pub const fn timeout(self, timeout: Duration) -> Self {
+        Self {
+            timeout: Some(timeout),
+            ..self
+        }
+    }
+
+    /// How late a tick may be and still simply run.
+    #[must_use]
+    pub const fn grace(self, grace: Duration) -> Self {
+        Self {
+            grace: Some(grace),
+            ..self
+        }
+    }
+
+    /// What happens to missed ticks.
+    #[must_use]
+    pub const fn missed(self, missed: Missed) -> Self {
+        Self { missed, ..self }
+    }
+
+    /// What happens to a running body when its leadership ends.
+    #[must_use]
+    pub const fn on_loss(self, on_loss: OnLoss) -> Self {
+        Self { on_loss, ..self }
+    }
+}
+
+/// The hidden type beside every annotated job, of the function's own name: `.expect::<jobs::purge_sessions>()`.
+pub trait Job: 'static {
+    /// The job's stable name.
+    const NAME: &'static str;
+    #[doc(hidden)]
+    const RECORD: Record;
+}

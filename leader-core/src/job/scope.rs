@@ -1,0 +1,234 @@
+//! Which instance a gated call asks: that of the run it is made in, else the only one of the process.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+
+use super::gate::{Gate, Lead, Pass};
+use crate::names::{GroupName, InstanceId};
+
+/// Why a gated call did not run here. Never an error of the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Skipped {
+    /// This instance does not lead the function's group.
+    NotLeader {
+        /// The function's group.
+        group: String,
+        /// The instance that leads it, as last seen.
+        leader: Option<String>,
+        /// Since when.
+        since: Option<Timestamp>,
+    },
+    /// No instance runs in this process: [`bootstrap`](crate::bootstrap) has not been called, or it was shut down.
+    NotBootstrapped,
+    /// Several instances run in this process and the call was made in the scope of none: wrap it in `instance.scope(…)`.
+    Ambiguous,
+}
+
+impl std::fmt::Display for Skipped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotLeader {
+                group,
+                leader: Some(leader),
+                since: Some(since),
+            } => write!(f, "not leader of `{group}`: {leader} leads since {since:.0}"),
+            Self::NotLeader {
+                group,
+                leader: Some(leader),
+                since: None,
+            } => write!(f, "not leader of `{group}`: {leader} leads"),
+            Self::NotLeader { group, .. } => write!(f, "not leader of `{group}`: nobody is known to lead it"),
+            Self::NotBootstrapped => f.write_str(
+                "no instance runs in this process: call `leader_core::bootstrap(..)` first, or `leader_core::testing::as_leader` in a unit test",
+            ),
+            Self::Ambiguous => {
+                f.write_str("several instances run in this process: make the call inside `instance.scope(..)` of the one that is meant")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Skipped {}
+
+/// The gates of one instance, sorted by group.
+#[derive(Debug)]
+pub(crate) struct Gates {
+    pub(crate) instance: InstanceId,
+    gates: Box<[Arc<Gate>]>,
+}
+
+impl Gates {
+    pub(crate) fn new(instance: InstanceId, gates: impl IntoIterator<Item = Arc<Gate>>) -> Self {
+        let mut gates: Vec<_> = gates.into_iter().collect();
+        gates.sort_by(|a, b| a.group().cmp(b.group()));
+        Self {
+            instance,
+            gates: gates.into(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, group: &str) -> Option<&Arc<Gate>> {
+        let at = self
+            .gates
+            .binary_search_by(|gate| gate.group().as_str().cmp(group))
+            .ok()?;
+        Some(&self.gates[at])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Gate>> {
+        self.gates.iter()
+    }
+}
+
+/// What a task runs under.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope {
+    /// `None` in a unit test's open scope.
+    pub(crate) gates: Option<Arc<Gates>>,
+    /// Set inside a gated body.
+    pub(crate) lead: Option<Lead>,
+}
+
+tokio::task_local! {
+    static SCOPE: Scope;
+}
+
+/// The live instances of the process, and the one that calls outside any scope mean.
+static LIVE: Mutex<Vec<Arc<Gates>>> = Mutex::new(Vec::new());
+static ONLY: std::sync::LazyLock<ArcSwap<Only>> = std::sync::LazyLock::new(|| ArcSwap::from_pointee(Only::None));
+
+#[derive(Debug)]
+enum Only {
+    None,
+    One(Arc<Gates>),
+    Several,
+}
+
+fn change_live(change: impl FnOnce(&mut Vec<Arc<Gates>>)) {
+    let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+    change(&mut live);
+    let only = match live.as_slice() {
+        [] => Only::None,
+        [one] => Only::One(Arc::clone(one)),
+        _ => Only::Several,
+    };
+    ONLY.store(Arc::new(only));
+}
+
+/// Makes an instance known to calls outside any scope.
+pub(crate) fn register(gates: &Arc<Gates>) {
+    change_live(|live| live.push(Arc::clone(gates)));
+}
+
+/// Takes an instance out again; twice does no harm.
+pub(crate) fn unregister(gates: &Arc<Gates>) {
+    change_live(|live| live.retain(|other| !Arc::ptr_eq(other, gates)));
+}
+
+/// Runs a future in a scope.
+pub(crate) fn within<F: Future>(scope: Scope, future: F) -> impl Future<Output = F::Output> {
+    SCOPE.scope(scope, future)
+}
+
+/// The leadership that the present gated body runs under; `None` outside one.
+///
+/// It does not cross `tokio::spawn`: clone it into the task.
+#[must_use]
+pub fn current() -> Option<Lead> {
+    SCOPE.try_with(|scope| scope.lead.clone()).ok().flatten()
+}
+
+/// A call that was let in. Counts in the drain until its body has ended.
+#[derive(Debug)]
+pub struct Entry {
+    scope: Scope,
+    _pass: Option<Pass>,
+}
+
+impl Entry {
+    /// Runs the body; `current()` works inside.
+    pub async fn run<F: Future>(self, body: F) -> F::Output {
+        let Self { scope, _pass } = self;
+        within(scope, body).await
+    }
+}
+
+/// Decides, once and locally, whether a call of a function of `group` runs here.
+///
+/// # Errors
+/// [`Skipped`], when it does not.
+pub fn enter(group: &str) -> Result<Entry, Skipped> {
+    match SCOPE.try_with(|scope| enter_in(scope, group)) {
+        Ok(decided) => decided,
+        Err(_outside) => match &**ONLY.load() {
+            Only::One(gates) => enter_gates(gates, group),
+            Only::None => Err(Skipped::NotBootstrapped),
+            Only::Several => Err(Skipped::Ambiguous),
+        },
+    }
+}
+
+fn enter_in(scope: &Scope, group: &str) -> Result<Entry, Skipped> {
+    if let Some(lead) = scope.lead.as_ref().filter(|lead| lead.group().as_str() == group) {
+        // Inside a body of the same group the body's own leadership decides, draining or not.
+        let pass = lead
+            .gate()
+            .enter_under(lead.term())
+            .ok_or_else(|| not_leader(lead.gate()))?;
+        return Ok(Entry {
+            scope: scope.clone(),
+            _pass: Some(pass),
+        });
+    }
+    match &scope.gates {
+        Some(gates) => enter_gates(gates, group),
+        None => Ok(open_entry(group)),
+    }
+}
+
+fn enter_gates(gates: &Arc<Gates>, group: &str) -> Result<Entry, Skipped> {
+    let gate = gates.get(group).ok_or_else(|| Skipped::NotLeader {
+        group: group.to_owned(),
+        leader: None,
+        since: None,
+    })?;
+    let pass = gate.enter().ok_or_else(|| not_leader(gate))?;
+    let lead = Lead::new(Arc::clone(gate), pass.term, pass.term);
+    Ok(Entry {
+        scope: Scope {
+            gates: Some(Arc::clone(gates)),
+            lead: Some(lead),
+        },
+        _pass: Some(pass),
+    })
+}
+
+/// The entry of a unit test: any group, always led.
+fn open_entry(group: &str) -> Entry {
+    let name = GroupName::new(group.to_owned()).unwrap_or_else(|_| {
+        // The macros check the name at compile time; a test's own text falls back to the plain group.
+        GroupName::new(crate::names::DEFAULT_GROUP).expect("the default group's name is legal")
+    });
+    let lead = Lead::new(Arc::new(Gate::always_open(name)), 1, 1);
+    Entry {
+        scope: Scope {
+            gates: None,
+            lead: Some(lead),
+        },
+        _pass: None,
+    }
+}
+
+fn not_leader(gate: &Gate) -> Skipped {
+    let status = gate.status().borrow();
+    Skipped::NotLeader {
+        group: status.group.to_string(),
+        leader: status.leader.clone(),
+        since: status.since,
+    }
+}
