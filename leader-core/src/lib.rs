@@ -4,6 +4,7 @@
 #[path = "private.rs"]
 pub mod __private;
 mod clock;
+mod election;
 mod job;
 mod names;
 mod timing;

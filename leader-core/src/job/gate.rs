@@ -198,8 +198,13 @@ impl Gate {
     /// count: so a drain either sees the call or the call sees the drain.
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Pass> {
-        let pass = Pass::new(self);
-        pass.gate.is_open().then_some(pass)
+        let mut pass = Pass::new(self);
+        if !self.is_open() {
+            return None;
+        }
+        // Read after the gate was found open: whatever term this is, its leadership began before now.
+        pass.term = self.term.load(Ordering::SeqCst);
+        Some(pass)
     }
 
     /// Lets a call in under a leadership that its caller already runs under, draining or not.

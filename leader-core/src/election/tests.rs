@@ -1,0 +1,605 @@
+//! Given a state and an event, exactly these commands; then properties over random histories against a small store.
+
+use super::*;
+use crate::clock::Moment;
+use crate::timing::Timing;
+use std::time::Duration;
+
+const fn ms(value: u64) -> Duration {
+    Duration::from_millis(value)
+}
+
+/// A candidate with a TTL of 2 s: renew 500 ms, operation 250 ms, retry 125 ms, margin 200 ms.
+struct Bench {
+    election: Election,
+    now: Moment,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let now = Moment::from_nanos(1_000_000_000);
+        let timing = Timing::from_ttl(ms(2000));
+        Self {
+            election: Election::new(timing, ms(10_000), 0, true, now),
+            now,
+        }
+    }
+
+    fn leading(term: u64) -> Self {
+        let mut bench = Self::new();
+        let attempt = bench.campaigned(0);
+        bench.reply(attempt, Reply::Campaign(CampaignReply::Acquired { term }));
+        let until = bench.now + ms(1800);
+        assert_eq!(bench.commands(), [Command::Lead { term, until }]);
+        bench
+    }
+
+    fn pass(&mut self, span: Duration) -> Vec<Command> {
+        let end = self.now + span;
+        let mut all = Vec::new();
+        while let Some(at) = self.election.poll_timeout().filter(|at| *at <= end) {
+            self.now = self.now.max(at);
+            self.election.handle_timeout(self.now);
+            all.extend(self.commands());
+        }
+        self.now = end;
+        all
+    }
+
+    fn commands(&mut self) -> Vec<Command> {
+        std::iter::from_fn(|| self.election.poll_command()).collect()
+    }
+
+    fn reply(&mut self, attempt: Attempt, reply: Reply) {
+        self.election.handle_reply(self.now, attempt, &reply);
+    }
+
+    fn campaigned(&mut self, known: u64) -> Attempt {
+        match self.pass(Duration::ZERO).as_slice() {
+            [Command::Campaign { attempt, known: k }] if *k == known => *attempt,
+            other => panic!("expected one campaign knowing {known}: {other:?}"),
+        }
+    }
+
+    fn renewed(&mut self, term: u64) -> Attempt {
+        match self.commands().as_slice() {
+            [Command::Renew { attempt, term: t }] if *t == term => *attempt,
+            other => panic!("expected one renewal of {term}: {other:?}"),
+        }
+    }
+}
+
+fn acquired(term: u64) -> Reply {
+    Reply::Campaign(CampaignReply::Acquired { term })
+}
+
+fn held(remaining: u64, term: u64) -> Reply {
+    Reply::Campaign(CampaignReply::Held {
+        remaining: Some(ms(remaining)),
+        term,
+    })
+}
+
+#[test]
+fn trust_counts_from_before_the_send() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    let sent = bench.now;
+    assert_eq!(bench.pass(ms(240)), []);
+    bench.reply(attempt, acquired(5));
+    let until = sent + ms(1800);
+    assert_eq!(bench.commands(), [Command::Lead { term: 5, until }]);
+    assert_eq!(bench.election.leading(bench.now), Some(5));
+    assert_eq!(bench.election.leading(until), None);
+}
+
+/// An error while acquiring is not an acquisition (redbeat#208, jasonlvhit/gocron#160).
+#[test]
+fn case_17_an_error_while_acquiring_leaves_a_standby() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.reply(attempt, Reply::Failed);
+    assert_eq!(bench.commands(), []);
+    assert_eq!(bench.election.leading(bench.now), None);
+    assert_eq!(bench.pass(ms(124)), []);
+    assert!(matches!(
+        bench.pass(ms(1)).as_slice(),
+        [Command::Campaign {
+            attempt: Attempt(2),
+            ..
+        }]
+    ));
+}
+
+/// One failed renewal neither costs the lease nor stops the renewals (redisson#775, #3194).
+#[test]
+fn a_failed_renewal_is_retried_while_trust_lasts() {
+    let mut bench = Bench::leading(5);
+    let commands = bench.pass(ms(500));
+    assert!(
+        matches!(commands.as_slice(), [Command::Renew { term: 5, .. }]),
+        "{commands:?}"
+    );
+    // No answer: after the operation's bound it counts as failed, and is tried again.
+    let commands = bench.pass(ms(250));
+    assert_eq!(commands, [Command::RenewalFailed { term: 5, failures: 1 }]);
+    let commands = bench.pass(ms(100));
+    let [Command::Renew { attempt, .. }] = commands.as_slice() else {
+        panic!("{commands:?}")
+    };
+    let sent = bench.now;
+    bench.reply(*attempt, Reply::Renewed);
+    let until = sent + ms(1800);
+    assert_eq!(bench.commands(), [Command::Extend { term: 5, until }]);
+}
+
+#[test]
+fn without_any_answer_trust_ends_on_time_and_bodies_are_told_before() {
+    let mut bench = Bench::leading(5);
+    let end = bench.now + ms(1800);
+    let commands = bench.pass(ms(1799));
+    assert!(commands.contains(&Command::Tell { term: 5 }), "{commands:?}");
+    assert!(!commands.iter().any(|c| matches!(c, Command::Lose { .. })));
+    let commands = bench.pass(ms(1));
+    let lose = Command::Lose {
+        term: 5,
+        reason: Lost::Expired,
+        ended: end,
+    };
+    assert_eq!(commands[0], lose, "{commands:?}");
+    // It rejoins the race at once (haproxy-ingress PR 532): the lease may still be there in its own name.
+    assert!(
+        matches!(commands[1], Command::Campaign { known: 5, .. }),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn an_answer_after_the_end_of_trust_is_a_loss_first() {
+    let mut bench = Bench::leading(5);
+    let commands = bench.pass(ms(500));
+    let [Command::Renew { attempt, .. }] = commands.as_slice() else {
+        panic!("{commands:?}")
+    };
+    // The process was frozen: the timer could not fire, the answer is already there.
+    bench.now = bench.now + ms(6000);
+    bench.reply(*attempt, Reply::Renewed);
+    let commands = bench.commands();
+    assert!(
+        matches!(
+            commands.as_slice(),
+            [Command::Lose {
+                term: 5,
+                reason: Lost::Expired,
+                ..
+            }]
+        ),
+        "{commands:?}"
+    );
+    assert_eq!(bench.election.leading(bench.now), None);
+}
+
+#[test]
+fn a_grant_that_comes_too_late_is_not_believed() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.now = bench.now + ms(1800);
+    bench.reply(attempt, acquired(5));
+    assert_eq!(bench.election.leading(bench.now), None);
+    assert!(matches!(
+        bench.pass(Duration::ZERO).as_slice(),
+        [Command::Campaign { known: 5, .. }]
+    ));
+}
+
+/// "Not yours" demotes at once, and says who took it (kubernetes#23731, redbeat#83).
+#[test]
+fn a_lease_that_is_gone_demotes_at_once() {
+    for (held, reason) in [(true, Lost::Taken), (false, Lost::Vanished)] {
+        let mut bench = Bench::leading(5);
+        bench.pass(ms(499));
+        bench.now = bench.now + ms(1);
+        bench.election.handle_timeout(bench.now);
+        let attempt = bench.renewed(5);
+        bench.reply(attempt, Reply::NotYours { held, term: 9 });
+        let ended = bench.now;
+        assert_eq!(bench.commands(), [Command::Lose { term: 5, reason, ended }]);
+        assert!(matches!(
+            bench.pass(Duration::ZERO).as_slice(),
+            [Command::Campaign { known: 9, .. }]
+        ));
+    }
+}
+
+#[test]
+fn a_standby_sleeps_until_the_lease_must_have_ended() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.reply(attempt, held(1500, 4));
+    assert_eq!(bench.pass(ms(1499)), []);
+    assert!(matches!(
+        bench.pass(ms(1)).as_slice(),
+        [Command::Campaign { known: 4, .. }]
+    ));
+}
+
+#[test]
+fn a_standby_that_is_told_of_a_release_looks_at_once() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.reply(attempt, held(1500, 4));
+    bench.election.told_of_release(bench.now, 4);
+    assert!(matches!(
+        bench.pass(Duration::ZERO).as_slice(),
+        [Command::Campaign { .. }]
+    ));
+}
+
+#[test]
+fn a_release_told_during_a_campaign_is_not_forgotten() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.election.told_of_release(bench.now, 4);
+    bench.reply(attempt, held(1500, 4));
+    assert!(matches!(
+        bench.pass(Duration::ZERO).as_slice(),
+        [Command::Campaign { .. }]
+    ));
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.election.told_of_release(bench.now, 4);
+    bench.reply(attempt, held(1500, 6));
+    assert_eq!(bench.pass(ms(1400)), [], "a newer term was not released");
+}
+
+#[test]
+fn stale_and_quarantine() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.reply(attempt, Reply::Campaign(CampaignReply::Stale { term: 77 }));
+    let attempt = bench.campaigned(77);
+    let remaining = ms(1200);
+    bench.reply(
+        attempt,
+        Reply::Campaign(CampaignReply::Quarantined { remaining, term: 77 }),
+    );
+    assert_eq!(bench.commands(), [Command::Quarantined { remaining }]);
+    assert_eq!(bench.pass(ms(1199)), []);
+    assert!(matches!(
+        bench.pass(ms(1)).as_slice(),
+        [Command::Campaign { known: 77, .. }]
+    ));
+}
+
+/// The lease is given back only after the work has stopped (kubernetes PR 71490, client-go#728).
+#[test]
+fn case_24_step_down_drains_then_clears_belief_then_releases() {
+    let mut bench = Bench::leading(5);
+    bench.election.step_down(bench.now, StepDown::Request);
+    let since = bench.now;
+    let bound = bench.now + ms(10_000);
+    assert_eq!(bench.commands(), [Command::Drain { term: 5, bound }]);
+    // The lease is renewed while the bodies end.
+    let commands = bench.pass(ms(500));
+    let [Command::Renew { attempt, .. }] = commands.as_slice() else {
+        panic!("{commands:?}")
+    };
+    bench.reply(*attempt, Reply::Renewed);
+    assert!(matches!(bench.commands().as_slice(), [Command::Extend { term: 5, .. }]));
+    bench.election.drained(bench.now, 5);
+    let ended = bench.now;
+    let commands = bench.commands();
+    let lose = Command::Lose {
+        term: 5,
+        reason: Lost::SteppedDown,
+        ended,
+    };
+    assert_eq!(commands[0], lose);
+    let Command::Release {
+        attempt,
+        term: 5,
+        draining_since,
+    } = commands[1]
+    else {
+        panic!("{commands:?}")
+    };
+    assert_eq!(draining_since, Some(since));
+    bench.reply(attempt, Reply::Released);
+    // Then a cool-down, even when told of the release.
+    bench.election.told_of_release(bench.now, 5);
+    assert_eq!(bench.pass(ms(1999)), []);
+    assert!(matches!(bench.pass(ms(1)).as_slice(), [Command::Campaign { .. }]));
+}
+
+#[test]
+fn a_drain_is_bounded() {
+    let mut bench = Bench::leading(5);
+    bench.election.step_down(bench.now, StepDown::Shutdown);
+    bench.commands();
+    let mut released = None;
+    for _ in 0..40 {
+        for command in bench.pass(ms(500)) {
+            match command {
+                Command::Renew { attempt, .. } => bench.reply(attempt, Reply::Renewed),
+                Command::Release { attempt, .. } => released = Some((bench.now, attempt)),
+                _ => {}
+            }
+        }
+        if released.is_some() {
+            break;
+        }
+    }
+    let (_, attempt) = released.expect("released at the bound");
+    bench.commands();
+    bench.reply(attempt, Reply::Released);
+    assert_eq!(bench.commands(), [Command::Stopped]);
+    assert!(bench.election.is_stopped());
+    assert_eq!(bench.election.poll_timeout(), None);
+}
+
+#[test]
+fn a_release_without_an_answer_is_repeated_and_given_up() {
+    let mut bench = Bench::leading(5);
+    bench.election.step_down(bench.now, StepDown::Shutdown);
+    bench.election.drained(bench.now, 5);
+    let commands = bench.pass(ms(750));
+    let releases = commands.iter().filter(|c| matches!(c, Command::Release { .. })).count();
+    assert!(releases >= 2, "{commands:?}");
+    assert_eq!(commands.last(), Some(&Command::Stopped), "{commands:?}");
+}
+
+#[test]
+fn a_candidate_that_stops_gives_a_late_grant_back() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.election.step_down(bench.now, StepDown::Shutdown);
+    assert_eq!(bench.commands(), []);
+    bench.reply(attempt, acquired(5));
+    let commands = bench.commands();
+    let [Command::Release { attempt, term: 5, .. }] = commands.as_slice() else {
+        panic!("{commands:?}")
+    };
+    bench.reply(*attempt, Reply::Released);
+    assert_eq!(bench.commands(), [Command::Stopped]);
+}
+
+/// Outstanding attempts are dropped when belief is cleared: a late answer changes nothing.
+#[test]
+fn a_renewal_answered_after_the_release_changes_nothing() {
+    let mut bench = Bench::leading(5);
+    let commands = bench.pass(ms(500));
+    let [Command::Renew { attempt, .. }] = commands.as_slice() else {
+        panic!("{commands:?}")
+    };
+    bench.election.step_down(bench.now, StepDown::Request);
+    bench.election.drained(bench.now, 5);
+    bench.commands();
+    bench.reply(*attempt, Reply::Renewed);
+    assert_eq!(bench.commands(), []);
+    assert_eq!(bench.election.leading(bench.now), None);
+}
+
+#[test]
+fn an_abandoned_lead_is_released_without_a_drain() {
+    let mut bench = Bench::leading(5);
+    bench.election.abandon(bench.now, Lost::RuntimeGone);
+    let commands = bench.commands();
+    assert!(
+        matches!(
+            commands.as_slice(),
+            [
+                Command::Lose {
+                    reason: Lost::RuntimeGone,
+                    ..
+                },
+                Command::Release { .. }
+            ]
+        ),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn groups_renewed_together_stay_together() {
+    let mut bench = Bench::leading(5);
+    bench.pass(ms(400));
+    bench.election.renew_ahead(bench.now, ms(100));
+    assert!(matches!(bench.commands().as_slice(), [Command::Renew { .. }]));
+    bench.election.renew_ahead(bench.now, ms(1000));
+    assert_eq!(bench.commands(), [], "one renewal at a time");
+}
+
+mod histories {
+    //! Random histories of two candidates against a store of four rules; at most one believer at any instant.
+
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug, Default)]
+    struct Lease {
+        holder: Option<usize>,
+        term: u64,
+        ends: u64,
+    }
+
+    impl Lease {
+        fn vacate(&mut self, now: Moment) {
+            if now.as_nanos() >= self.ends {
+                self.holder = None;
+            }
+        }
+
+        fn execute(&mut self, who: usize, command: &Command, now: Moment) -> Reply {
+            let ends = (now + ms(2000)).as_nanos();
+            self.vacate(now);
+            match command {
+                Command::Campaign { known, .. } => match self.holder {
+                    Some(other) if other != who => Reply::Campaign(CampaignReply::Held {
+                        remaining: Some(Duration::from_nanos(self.ends - now.as_nanos())),
+                        term: self.term,
+                    }),
+                    _ if self.term > *known => Reply::Campaign(CampaignReply::Stale { term: self.term }),
+                    _ => {
+                        self.term += 1;
+                        self.holder = Some(who);
+                        self.ends = ends;
+                        acquired(self.term)
+                    }
+                },
+                Command::Renew { term, .. } if self.holder == Some(who) && self.term == *term => {
+                    self.ends = ends;
+                    Reply::Renewed
+                }
+                Command::Renew { .. } => Reply::NotYours {
+                    held: self.holder.is_some(),
+                    term: self.term,
+                },
+                Command::Release { term, .. } => {
+                    if self.holder == Some(who) && self.term == *term {
+                        self.holder = None;
+                    }
+                    Reply::Released
+                }
+                _ => unreachable!("not a request"),
+            }
+        }
+    }
+
+    fn attempt_of(command: &Command) -> Option<Attempt> {
+        match command {
+            Command::Campaign { attempt, .. } | Command::Renew { attempt, .. } | Command::Release { attempt, .. } => {
+                Some(*attempt)
+            }
+            _ => None,
+        }
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Pass(u64),
+        Freeze(usize, u64),
+        Execute(usize),
+        Deliver(usize),
+        LoseRequest(usize),
+        LoseReply(usize),
+        StepDown(usize),
+        Drained(usize),
+        Told(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let who = 0usize..2;
+        let any = 0usize..64;
+        prop_oneof![
+            6 => (1u64..700).prop_map(Step::Pass),
+            1 => (who.clone(), 100u64..5000).prop_map(|(who, span)| Step::Freeze(who, span)),
+            8 => any.clone().prop_map(Step::Execute),
+            8 => any.clone().prop_map(Step::Deliver),
+            1 => any.clone().prop_map(Step::LoseRequest),
+            1 => any.prop_map(Step::LoseReply),
+            1 => who.clone().prop_map(Step::StepDown),
+            2 => who.clone().prop_map(Step::Drained),
+            1 => who.prop_map(Step::Told),
+        ]
+    }
+
+    /// What a node believes, checked against what it commands.
+    fn obey(
+        who: usize,
+        node: &mut Election,
+        believed: &mut Option<(u64, Moment)>,
+        highest: &mut u64,
+        requests: &mut Vec<(usize, Command)>,
+    ) -> Result<(), TestCaseError> {
+        while let Some(command) = node.poll_command() {
+            match command {
+                Command::Lead { term, until } => {
+                    prop_assert!(term > *highest, "terms rise");
+                    *highest = term;
+                    prop_assert!(believed.is_none(), "a loss precedes a new lead");
+                    *believed = Some((term, until));
+                }
+                Command::Extend { term, until } => {
+                    prop_assert_eq!(believed.map(|b| b.0), Some(term));
+                    *believed = Some((term, until));
+                }
+                Command::Lose { term, .. } => {
+                    prop_assert_eq!(believed.map(|b| b.0), Some(term));
+                    *believed = None;
+                }
+                command if attempt_of(&command).is_some() => {
+                    if matches!(command, Command::Release { .. }) {
+                        prop_assert!(believed.is_none(), "belief is cleared before the release");
+                    }
+                    requests.push((who, command));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 512 } else { 20_000 }))]
+
+        /// Requests and replies may be delayed, lost, reordered, and executed after their caller gave up.
+        #[test]
+        fn never_two_believers(steps in prop::collection::vec(step(), 1..200)) {
+            let mut now = Moment::from_nanos(1_000_000_000);
+            let timing = Timing::from_ttl(ms(2000));
+            let mut nodes: Vec<Election> = (0..2).map(|_| Election::new(timing, ms(500), 0, true, now)).collect();
+            let mut frozen = [now; 2];
+            let mut believed: [Option<(u64, Moment)>; 2] = [None; 2];
+            let mut highest = 0;
+            let mut lease = Lease::default();
+            let mut requests: Vec<(usize, Command)> = Vec::new();
+            let mut replies: Vec<(usize, Attempt, Reply)> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Pass(span) => now = now + ms(span),
+                    Step::Freeze(who, span) => frozen[who] = frozen[who].max(now + ms(span)),
+                    Step::Execute(at) if !requests.is_empty() => {
+                        let (who, command) = requests.swap_remove(at % requests.len());
+                        let reply = lease.execute(who, &command, now);
+                        replies.push((who, attempt_of(&command).unwrap(), reply));
+                    }
+                    Step::LoseRequest(at) if !requests.is_empty() => {
+                        let at = at % requests.len();
+                        requests.swap_remove(at);
+                    }
+                    Step::LoseReply(at) if !replies.is_empty() => {
+                        let at = at % replies.len();
+                        replies.swap_remove(at);
+                    }
+                    Step::Deliver(at) if !replies.is_empty() => {
+                        let at = at % replies.len();
+                        if now >= frozen[replies[at].0] {
+                            let (who, attempt, reply) = replies.swap_remove(at);
+                            nodes[who].handle_reply(now, attempt, &reply);
+                        }
+                    }
+                    Step::StepDown(who) if now >= frozen[who] => nodes[who].step_down(now, StepDown::Request),
+                    Step::Drained(who) if now >= frozen[who] => {
+                        if let Some((term, _)) = believed[who] {
+                            nodes[who].drained(now, term);
+                        }
+                    }
+                    Step::Told(who) if now >= frozen[who] => nodes[who].told_of_release(now, lease.term),
+                    _ => {}
+                }
+                for who in 0..2 {
+                    if now < frozen[who] {
+                        continue;
+                    }
+                    obey(who, &mut nodes[who], &mut believed[who], &mut highest, &mut requests)?;
+                    while nodes[who].poll_timeout().is_some_and(|at| at <= now) {
+                        nodes[who].handle_timeout(now);
+                        obey(who, &mut nodes[who], &mut believed[who], &mut highest, &mut requests)?;
+                    }
+                }
+                let believers = believed.iter().flatten().filter(|(_, until)| now < *until).count();
+                prop_assert!(believers <= 1, "two believers: {:?}", believed);
+            }
+        }
+    }
+}
