@@ -7,6 +7,7 @@ mod clock;
 mod election;
 mod job;
 mod names;
+mod store;
 mod timing;
 
 pub use clock::{Clock, Moment};
@@ -20,4 +21,13 @@ pub use job::tick::{Origin, Tick};
 #[cfg(feature = "macros")]
 pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
+pub use store::error::{StoreError, StoreErrorKind};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
+
+/// What the workspace's own suites test from outside; not subject to semantic versioning.
+#[doc(hidden)]
+#[cfg(feature = "testing")]
+pub mod __seam {
+    #[cfg(feature = "redis")]
+    pub use crate::store::redis::{Connection, Subscription, parse};
+}
