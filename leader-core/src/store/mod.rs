@@ -1,4 +1,6 @@
 //! The seam between an instance and its store.
+//!
+//! Every operation is one atomic step of the store, and does nothing unless holder and term both match what the store knows.
 #![cfg_attr(
     not(feature = "testing"),
     allow(
@@ -9,6 +11,76 @@
     )
 )]
 
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::names::{GroupName, JobName};
+
+pub(crate) mod embedded;
 pub(crate) mod error;
+pub(crate) mod ledger;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
+pub(crate) mod request;
+
+pub use error::{StoreError, StoreErrorKind};
+pub use ledger::{JobLedger, LedgerRecord, OpenRun};
+pub use request::*;
+
+/// The answer of a store, bounded in time by the store itself.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+/// Answers of a batch: each is judged on its own.
+pub type Answers<'a, T> = Pin<Box<dyn Future<Output = Vec<Result<T, StoreError>>> + Send + 'a>>;
+
+/// What a store does. The contract suite states what each operation must keep.
+///
+/// Dropping an answer's future does not undo the operation: it may have run, or may still run.
+pub trait Store: fmt::Debug + Send + Sync {
+    /// Where the store is, for people: no password.
+    fn address(&self) -> String;
+
+    /// Whether the store is a fleet of this process alone.
+    fn is_embedded(&self) -> bool {
+        false
+    }
+
+    /// Asks for leases. One round trip; one answer for each request.
+    fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned>;
+
+    /// Prolongs leases and tells of living runs. Never acquires. One round trip; one answer for each renewal.
+    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed>;
+
+    /// Gives a lease back and wakes the standbys.
+    fn release(&self, request: Release) -> Answer<'_, ()>;
+
+    /// Reads what a new leader must know of its jobs; a job without a cursor starts now.
+    fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver>;
+
+    /// Claims ticks: all of a batch in one round trip, each batch in one atomic step.
+    fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed>;
+
+    /// Records how runs ended.
+    fn settle(&self, batches: Vec<SettleBatch>) -> Answers<'_, Vec<Settled>>;
+
+    /// Reads a job's part of the ledger.
+    fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger>;
+
+    /// Writes this instance into the roster, unless another service is alive in the namespace.
+    fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled>;
+
+    /// Takes this instance out of the roster.
+    fn leave(&self, holder: crate::Holder) -> Answer<'_, ()>;
+
+    /// Listens for releases for ever: a hint only.
+    fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
+
+/// Who is told of releases.
+pub trait Ears: Send + Sync {
+    /// The lease of `term` was given back.
+    fn released(&self, group: &str, term: u64);
+    /// Something may have been missed.
+    fn gap(&self);
+}

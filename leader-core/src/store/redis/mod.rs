@@ -1,11 +1,16 @@
 //! The store on Redis or Valkey: the only place that knows the `redis` crate.
 
 mod address;
+mod answer;
 mod backoff;
 mod connection;
 mod fault;
+mod keys;
+mod script;
+mod store;
 mod subscription;
 
 pub use address::parse;
 pub use connection::Connection;
+pub use store::RedisStore;
 pub use subscription::Subscription;

@@ -1,0 +1,298 @@
+//! The store of a fleet that lives in this process alone: for examples, development and tests.
+//!
+//! It keeps the rules of the Redis scripts, step for step; the contract suite runs on both.
+
+mod lease;
+mod ticks;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use tokio::sync::broadcast;
+
+use crate::clock::{Clock, Moment};
+use crate::names::{GroupName, Holder, JobName, ServiceName};
+use crate::store::ledger::JobLedger;
+use crate::store::request::{
+    Beats, Campaign, Campaigned, ClaimBatch, Claimed, Enrolled, Entry, Release, Renewal, Renewed, SettleBatch, Settled,
+    TakeOver, TakenOver,
+};
+use crate::store::{Answer, Answers, Ears, Store};
+
+/// A store inside this process. Clones share it: several instances of one process form a fleet.
+///
+/// Never a fallback for Redis: another process has another store, and would lead the same groups.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use leader_core::Embedded;
+///
+/// let store = Embedded::new();
+/// let one = leader_core::bootstrap(store.clone()).instance_id("web-1").await?;
+/// let two = leader_core::bootstrap(store).instance_id("web-2").await?;
+/// assert!(one.is_leader("default") != two.is_leader("default"));
+/// # two.shutdown().await;
+/// # one.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Embedded {
+    shared: Arc<Shared>,
+    pub(crate) manual_ticks: bool,
+}
+
+struct Shared {
+    clock: Clock,
+    data: Mutex<Data>,
+    told: broadcast::Sender<(GroupName, u64)>,
+}
+
+/// What the store holds.
+#[derive(Debug, Default)]
+struct Data {
+    groups: BTreeMap<GroupName, Group>,
+    roster: BTreeMap<Holder, (ServiceName, Moment)>,
+}
+
+/// One group.
+#[derive(Debug, Default)]
+struct Group {
+    lease: Option<Lease>,
+    term: u64,
+    fence: u64,
+    drained: Option<Timestamp>,
+    late_from: Option<Timestamp>,
+    beats: BTreeMap<u64, Moment>,
+    jobs: BTreeMap<JobName, JobLedger>,
+}
+
+#[derive(Debug)]
+struct Lease {
+    holder: Holder,
+    ends: Moment,
+}
+
+/// The store's time in one step.
+#[derive(Clone, Copy, Debug)]
+struct Time {
+    moment: Moment,
+    wall: Timestamp,
+}
+
+impl Group {
+    /// The lease, if it has not ended.
+    fn held(&mut self, now: Moment) -> Option<&Lease> {
+        if self.lease.as_ref().is_some_and(|lease| now >= lease.ends) {
+            self.lease = None;
+        }
+        self.lease.as_ref()
+    }
+
+    fn is_held_by(&mut self, holder: &Holder, term: u64, now: Moment) -> bool {
+        self.term == term && self.held(now).is_some_and(|lease| lease.holder == *holder)
+    }
+
+    /// A number above every one before it.
+    fn mint(&mut self, known: u64, wall: Timestamp) -> u64 {
+        let micros = u64::try_from(wall.as_microsecond()).unwrap_or(0);
+        self.fence = (self.fence + 1).max(micros).max(known.saturating_add(1));
+        self.fence
+    }
+}
+
+impl Default for Embedded {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded")
+            .field("manual_ticks", &self.manual_ticks)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Embedded {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_clock(Clock::system())
+    }
+
+    /// An empty store for tests: no trigger fires by itself, `instance.run_tick::<J>(at)` fires one.
+    #[must_use]
+    #[cfg(feature = "testing")]
+    pub fn for_test() -> Self {
+        Self {
+            manual_ticks: true,
+            ..Self::new()
+        }
+    }
+
+    /// An empty store on a clock of the caller's.
+    #[must_use]
+    pub(crate) fn with_clock(clock: Clock) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                clock,
+                data: Mutex::default(),
+                told: broadcast::Sender::new(64),
+            }),
+            manual_ticks: false,
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    fn data(&self) -> MutexGuard<'_, Data> {
+        // Nothing below panics half way through a change.
+        self.shared.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn time(&self) -> Time {
+        Time {
+            moment: self.shared.clock.now(),
+            wall: whole_millis(self.shared.clock.wall()),
+        }
+    }
+
+    /// Every answer is given in another turn of the runtime, as a server's would be.
+    fn later<'a, T: Send + 'a>(
+        &'a self,
+        step: impl FnOnce(&Self) -> T + Send + 'a,
+    ) -> impl Future<Output = T> + Send + 'a {
+        async move {
+            tokio::task::yield_now().await;
+            step(self)
+        }
+    }
+}
+
+/// Instants are kept in whole milliseconds, as in Redis.
+fn whole_millis(at: Timestamp) -> Timestamp {
+    Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at)
+}
+
+impl Store for Embedded {
+    fn address(&self) -> String {
+        "embedded".to_owned()
+    }
+
+    fn is_embedded(&self) -> bool {
+        true
+    }
+
+    fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned> {
+        Box::pin(self.later(move |this| {
+            let (time, mut data) = (this.time(), this.data());
+            requests
+                .iter()
+                .map(|request| Ok(lease::campaign(&mut data, request, time)))
+                .collect()
+        }))
+    }
+
+    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed> {
+        Box::pin(self.later(move |this| {
+            let (time, mut data) = (this.time(), this.data());
+            beats.iter().for_each(|beats| lease::beat(&mut data, beats, time));
+            renewals
+                .iter()
+                .map(|renewal| Ok(lease::renew(&mut data, renewal, time)))
+                .collect()
+        }))
+    }
+
+    fn release(&self, request: Release) -> Answer<'_, ()> {
+        Box::pin(self.later(move |this| {
+            if lease::release(&mut this.data(), &request, this.time()) {
+                // Nobody listens: nobody is waiting.
+                let _ = this.shared.told.send((request.group, request.term));
+            }
+            Ok(())
+        }))
+    }
+
+    fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
+        Box::pin(self.later(move |this| Ok(ticks::take_over(&mut this.data(), &request, this.time()))))
+    }
+
+    fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed> {
+        Box::pin(self.later(move |this| {
+            let (time, mut data) = (this.time(), this.data());
+            batches
+                .iter()
+                .map(|batch| Ok(ticks::claim(&mut data, batch, time)))
+                .collect()
+        }))
+    }
+
+    fn settle(&self, batches: Vec<SettleBatch>) -> Answers<'_, Vec<Settled>> {
+        Box::pin(self.later(move |this| {
+            let (time, mut data) = (this.time(), this.data());
+            batches
+                .iter()
+                .map(|batch| Ok(ticks::settle(&mut data, batch, time)))
+                .collect()
+        }))
+    }
+
+    fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
+        Box::pin(self.later(move |this| {
+            let data = this.data();
+            let ledger = data.groups.get(group).and_then(|group| group.jobs.get(job));
+            Ok(ledger.cloned().unwrap_or_default())
+        }))
+    }
+
+    fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {
+        Box::pin(self.later(move |this| {
+            let now = this.time().moment;
+            let mut data = this.data();
+            data.roster.retain(|_, (_, ends)| now < *ends);
+            let other = data
+                .roster
+                .iter()
+                .find(|(holder, line)| **holder != entry.holder && line.0 != entry.service);
+            if let Some((holder, (service, _))) = other {
+                return Ok(Enrolled::OtherService {
+                    service: service.to_string(),
+                    instance: holder.instance().to_owned(),
+                });
+            }
+            data.roster.insert(entry.holder, (entry.service, now + entry.ttl));
+            Ok(Enrolled::Yes)
+        }))
+    }
+
+    fn leave(&self, holder: Holder) -> Answer<'_, ()> {
+        Box::pin(self.later(move |this| {
+            this.data().roster.remove(&holder);
+            Ok(())
+        }))
+    }
+
+    fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let mut told = self.shared.told.subscribe();
+        Box::pin(async move {
+            loop {
+                match told.recv().await {
+                    Ok((group, term)) => ears.released(group.as_str(), term),
+                    Err(broadcast::error::RecvError::Lagged(_)) => ears.gap(),
+                    // The sender lives in `self`.
+                    Err(broadcast::error::RecvError::Closed) => return,
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! Ticks: the steps of `take_over.lua`, `claim.lua` and `settle.lua`.
+
+use super::{Data, Group, Time};
+use crate::clock::Moment;
+use crate::job::outcome::{Outcome, Ran};
+use crate::job::tick::Origin;
+use crate::names::Holder;
+use crate::store::ledger::{JobLedger, KEPT, LedgerRecord, OpenRun};
+use crate::store::request::{
+    Claim, ClaimBatch, ClaimReply, Claimed, End, SettleBatch, Settled, TakeOver, TakenOver, Want,
+};
+
+pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> TakenOver {
+    let group = data.groups.entry(request.group.clone()).or_default();
+    if !group.is_held_by(&request.holder, request.term, time.moment) {
+        return TakenOver::NotYours;
+    }
+    let mut cursors = Vec::with_capacity(request.jobs.len());
+    for job in &request.jobs {
+        let job = group.jobs.entry(job.clone()).or_default();
+        job.since.get_or_insert(time.wall);
+        cursors.push(*job.cursor.get_or_insert(time.wall));
+    }
+    TakenOver::Yours {
+        now: time.wall,
+        late_from: group.late_from,
+        cursors,
+    }
+}
+
+pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time) -> Claimed {
+    let group = data.groups.entry(batch.group.clone()).or_default();
+    if !group.is_held_by(&batch.holder, batch.term, time.moment) {
+        return Claimed::NotYours;
+    }
+    Claimed::Yours(
+        batch
+            .claims
+            .iter()
+            .map(|claim| claim_one(group, batch, claim, time))
+            .collect(),
+    )
+}
+
+fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> ClaimReply {
+    settle_dead(group, batch, claim, time);
+    let job = group.jobs.entry(claim.job.clone()).or_default();
+    let same = |run: &&OpenRun| run.term == batch.term && run.number == claim.number;
+    if let Some(run) = job.open.iter().find(same) {
+        return ClaimReply::Won { fence: run.fence };
+    }
+    let scheduled = !matches!(claim.want, Want::Extra(_));
+    let cursor = job.cursor.map_or(claim.cursor, |cursor| cursor.max(claim.cursor));
+    if scheduled && (cursor > claim.cursor || claim.tick <= cursor) {
+        return ClaimReply::Moved { cursor };
+    }
+    let overlaps = !job.open.is_empty();
+    if overlaps && !matches!(claim.want, Want::Run | Want::Settle) {
+        return ClaimReply::Busy;
+    }
+    let blank = LedgerRecord {
+        first: claim.tick,
+        last: claim.tick,
+        count: 1,
+        outcome: Outcome::OverlapSkipped,
+        origin: Origin::Schedule,
+        fence: 0,
+        term: batch.term,
+        instance: batch.holder.instance().to_owned(),
+        settled_at: time.wall,
+        claimed_at: time.wall,
+        error: String::new(),
+    };
+    for passed in &claim.passed {
+        let record = LedgerRecord {
+            first: passed.first,
+            last: passed.last,
+            count: passed.count,
+            outcome: Outcome::Missed(passed.reason),
+            ..blank.clone()
+        };
+        write(job, record);
+    }
+    if scheduled {
+        job.cursor = Some(claim.tick);
+    }
+    if claim.want == Want::Settle {
+        return ClaimReply::Passed;
+    }
+    if overlaps {
+        write(job, blank);
+        return ClaimReply::Overlapped;
+    }
+    let fence = group.mint(batch.known, time.wall);
+    let run = OpenRun {
+        tick: claim.tick,
+        fence,
+        term: batch.term,
+        number: claim.number,
+        origin: if let Want::Extra(origin) = claim.want {
+            origin
+        } else {
+            Origin::Schedule
+        },
+        claimed_at: time.wall,
+        instance: batch.holder.instance().to_owned(),
+    };
+    group.beats.insert(fence, time.moment);
+    group.jobs.entry(claim.job.clone()).or_default().open.push(run);
+    ClaimReply::Won { fence }
+}
+
+/// Settles the runs of the job that nobody can tell the end of any more.
+fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) {
+    let Some(job) = group.jobs.get_mut(&claim.job) else {
+        return;
+    };
+    let verdict = |run: &OpenRun| {
+        if claim.alive.contains(&run.fence) || (run.term == batch.term && run.number == claim.number) {
+            None
+        } else if run.term == batch.term {
+            Some(Ran::NotStarted)
+        } else {
+            let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
+            let silent = time.moment.since(beat) > batch.silence && batch.connected >= batch.silence;
+            silent.then_some(Ran::Lost)
+        }
+    };
+    let dead: Vec<_> = job
+        .open
+        .iter()
+        .filter_map(|run| verdict(run).map(|ran| (run.fence, ran)))
+        .collect();
+    for (fence, ran) in dead {
+        group.beats.remove(&fence);
+        close(job, fence, ran, String::new(), time);
+    }
+}
+
+pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time) -> Vec<Settled> {
+    let group = data.groups.entry(batch.group.clone()).or_default();
+    let one = |end: &End| {
+        let job = group.jobs.entry(end.job.clone()).or_default();
+        let settled = close(job, end.fence, end.ran, end.error.clone(), time);
+        if settled {
+            group.beats.remove(&end.fence);
+            Settled::Yes
+        } else {
+            Settled::Fenced
+        }
+    };
+    batch.ends.iter().map(one).collect()
+}
+
+/// Moves a run from the open ones to the records.
+fn close(job: &mut JobLedger, fence: u64, ran: Ran, error: String, time: Time) -> bool {
+    let Some(at) = job.open.iter().position(|run| run.fence == fence) else {
+        return false;
+    };
+    let run = job.open.remove(at);
+    let record = LedgerRecord {
+        first: run.tick,
+        last: run.tick,
+        count: 1,
+        outcome: Outcome::Ran(ran),
+        origin: run.origin,
+        fence,
+        term: run.term,
+        instance: Holder::from_store(&run.instance).instance().to_owned(),
+        settled_at: time.wall,
+        claimed_at: run.claimed_at,
+        error,
+    };
+    write(job, record);
+    true
+}
+
+fn write(job: &mut JobLedger, record: LedgerRecord) {
+    if record.origin == Origin::Schedule {
+        *job.counts.entry(record.outcome).or_default() += record.count;
+    }
+    let ran = record.outcome.is_ran();
+    let newer = |kept: &LedgerRecord| (kept.last, kept.fence) < (record.last, record.fence);
+    let at = job.records.iter().position(newer).unwrap_or(job.records.len());
+    job.records.insert(at, record);
+    if job.records.iter().filter(|kept| kept.outcome.is_ran() == ran).count() > KEPT
+        && let Some(oldest) = job.records.iter().rposition(|kept| kept.outcome.is_ran() == ran)
+    {
+        job.records.remove(oldest);
+    }
+}

@@ -1,0 +1,90 @@
+//! What the store has recorded of a job.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::job::outcome::Outcome;
+use crate::job::tick::Origin;
+
+/// How many records of runs, and as many of ticks that did not run, are kept for each job.
+pub const KEPT: usize = 256;
+
+/// A job's part of the ledger: what became of every due tick since the job was first seen.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct JobLedger {
+    /// When the fleet first saw the job; nothing is owed for the past. `None`: never.
+    pub since: Option<Timestamp>,
+    /// The last settled tick, or `since` before the first.
+    pub cursor: Option<Timestamp>,
+    /// How many ticks had each outcome.
+    pub counts: BTreeMap<Outcome, u64>,
+    /// Runs that have begun and not ended, oldest first.
+    pub open: Vec<OpenRun>,
+    /// The newest records, newest first; at most [`KEPT`] runs and as many others.
+    pub records: Vec<LedgerRecord>,
+}
+
+impl JobLedger {
+    /// How many ticks have an outcome.
+    #[must_use]
+    pub fn decided(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// How many ticks of the schedule have begun a run that has not ended.
+    #[must_use]
+    pub fn pending(&self) -> u64 {
+        let pending = self.open.iter().filter(|run| run.origin == Origin::Schedule).count();
+        pending as u64
+    }
+}
+
+/// A run that has begun and not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenRun {
+    /// The tick.
+    pub tick: Timestamp,
+    /// The run's fence.
+    pub fence: u64,
+    /// The term it was claimed under.
+    pub term: u64,
+    /// The claim's number.
+    pub(crate) number: u64,
+    /// Why it was made.
+    pub origin: Origin,
+    /// When it was claimed, by the server's clock.
+    pub claimed_at: Timestamp,
+    /// Who claimed it.
+    pub instance: String,
+}
+
+/// One record: a run that ended, or a span of ticks that did not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LedgerRecord {
+    /// The first tick.
+    pub first: Timestamp,
+    /// The last tick; the same as `first` for a run.
+    pub last: Timestamp,
+    /// How many ticks.
+    pub count: u64,
+    /// What became of them.
+    pub outcome: Outcome,
+    /// Why the run was made.
+    pub origin: Origin,
+    /// The run's fence; 0 without a run.
+    pub fence: u64,
+    /// The term of the leader that settled it.
+    pub term: u64,
+    /// The instance that ran or settled it.
+    pub instance: String,
+    /// When it was settled, by the server's clock.
+    pub settled_at: Timestamp,
+    /// When the run was claimed; as `settled_at` without a run.
+    pub claimed_at: Timestamp,
+    /// The error's text; empty for none.
+    pub error: String,
+}

@@ -1,0 +1,221 @@
+//! Reads the scripts' replies; anything unexpected is a protocol error, never a guess.
+
+use std::time::Duration;
+
+use ::redis::{FromRedisValue, Value};
+use jiff::Timestamp;
+
+use crate::job::tick::Origin;
+use crate::names::Holder;
+use crate::store::error::StoreError;
+use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
+use crate::store::request::{Campaigned, ClaimReply, Claimed, Enrolled, Renewed, Settled, TakenOver, Verdict};
+
+fn odd(what: &str) -> StoreError {
+    StoreError::protocol().with_advice(format!(
+        "an unexpected {what}: another program or a newer version of this crate may use the same keys"
+    ))
+}
+
+fn texts(value: Value) -> Result<Vec<String>, StoreError> {
+    Vec::<String>::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))
+}
+
+fn number(text: &str) -> Result<u64, StoreError> {
+    text.parse().map_err(|_| odd(&format!("number `{text}`")))
+}
+
+/// A millisecond instant.
+pub(super) fn instant(text: &str) -> Result<Timestamp, StoreError> {
+    let millis: i64 = text.parse().map_err(|_| odd(&format!("instant `{text}`")))?;
+    Timestamp::from_millisecond(millis).map_err(|_| odd(&format!("instant `{text}`")))
+}
+
+fn holder(text: &str) -> Option<Holder> {
+    (!text.is_empty()).then(|| Holder::from_store(text))
+}
+
+pub(super) fn campaigned(value: Value) -> Result<Campaigned, StoreError> {
+    let answer = texts(value)?;
+    let [verdict, held_by, remaining, term] = answer.as_slice() else {
+        return Err(odd("answer to a campaign"));
+    };
+    let term = number(term)?;
+    // A negative remainder is a key without an end.
+    let remaining = remaining.parse().ok().map(Duration::from_millis);
+    let verdict = match verdict.as_str() {
+        "acquired" => Verdict::Acquired { term },
+        "held" => Verdict::Held { remaining, term },
+        "stale" => Verdict::Stale { term },
+        "quarantined" => Verdict::Quarantined {
+            remaining: remaining.unwrap_or_default(),
+            term,
+        },
+        other => return Err(odd(&format!("verdict `{other}`"))),
+    };
+    let holder = holder(held_by);
+    Ok(Campaigned { verdict, holder })
+}
+
+pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
+    let answer = texts(value)?;
+    match answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["renewed"] => Ok(Renewed::Yes),
+        ["not_yours", held_by, term] => Ok(Renewed::NotYours {
+            holder: holder(held_by),
+            term: number(term)?,
+        }),
+        _ => Err(odd("answer to a renewal")),
+    }
+}
+
+pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreError> {
+    let answer = texts(value)?;
+    match answer.as_slice() {
+        [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
+        [verdict, now, late_from, cursors @ ..] if verdict == "yours" && cursors.len() == jobs => {
+            Ok(TakenOver::Yours {
+                now: instant(now)?,
+                late_from: (!late_from.is_empty()).then(|| instant(late_from)).transpose()?,
+                cursors: cursors.iter().map(|text| instant(text)).collect::<Result<_, _>>()?,
+            })
+        }
+        _ => Err(odd("answer to a take-over")),
+    }
+}
+
+pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError> {
+    let answer = texts(value)?;
+    let (verdict, replies) = answer.split_first().ok_or_else(|| odd("answer to a claim"))?;
+    if verdict == "not_yours" {
+        return Ok(Claimed::NotYours);
+    }
+    if verdict != "yours" || replies.len() != 2 * claims {
+        return Err(odd("answer to a claim"));
+    }
+    let reply = |pair: &[String]| match pair[0].as_str() {
+        "won" => Ok(ClaimReply::Won {
+            fence: number(&pair[1])?,
+        }),
+        "overlapped" => Ok(ClaimReply::Overlapped),
+        "passed" => Ok(ClaimReply::Passed),
+        "busy" => Ok(ClaimReply::Busy),
+        "moved" => Ok(ClaimReply::Moved {
+            cursor: instant(&pair[1])?,
+        }),
+        other => Err(odd(&format!("verdict `{other}`"))),
+    };
+    let replies = replies.chunks(2).map(reply).collect::<Result<_, _>>()?;
+    Ok(Claimed::Yours(replies))
+}
+
+pub(super) fn settled(value: Value, ends: usize) -> Result<Vec<Settled>, StoreError> {
+    let answer = texts(value)?;
+    if answer.len() != ends {
+        return Err(odd("answer to a settlement"));
+    }
+    let one = |word: &String| match word.as_str() {
+        "settled" => Ok(Settled::Yes),
+        "fenced" => Ok(Settled::Fenced),
+        other => Err(odd(&format!("verdict `{other}`"))),
+    };
+    answer.iter().map(one).collect()
+}
+
+pub(super) fn enrolled(value: Value) -> Result<Enrolled, StoreError> {
+    let answer = texts(value)?;
+    match answer.as_slice() {
+        [verdict] if verdict == "enrolled" => Ok(Enrolled::Yes),
+        [verdict, service, holder] if verdict == "other_service" => Ok(Enrolled::OtherService {
+            service: service.clone(),
+            instance: Holder::from_store(holder).instance().to_owned(),
+        }),
+        _ => Err(odd("answer to an enrolment")),
+    }
+}
+
+/// Reads a job's hash and its two lists of records.
+pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger, StoreError> {
+    let mut ledger = JobLedger::default();
+    let fields = texts(job)?;
+    for pair in fields.chunks_exact(2) {
+        let (field, value) = (pair[0].as_str(), pair[1].as_str());
+        match field {
+            "since" => ledger.since = Some(instant(value)?),
+            "cursor" => ledger.cursor = Some(instant(value)?),
+            "open" => ledger.open = value.split_whitespace().map(open_run).collect::<Result<_, _>>()?,
+            _ => {
+                // Counts of other origins and fields of newer versions are not this version's to judge.
+                if let Some(Ok(outcome)) = field.strip_prefix("n:").map(str::parse) {
+                    ledger.counts.insert(outcome, number(value)?);
+                }
+            }
+        }
+    }
+    for line in texts(ran)?.iter().chain(&texts(passed)?) {
+        ledger.records.push(record(line)?);
+    }
+    // Both lists are newest first; together they are sorted anew.
+    ledger
+        .records
+        .sort_by(|a, b| b.last.cmp(&a.last).then(b.fence.cmp(&a.fence)));
+    Ok(ledger)
+}
+
+fn origin(word: &str) -> Result<Origin, StoreError> {
+    [Origin::Schedule, Origin::Manual, Origin::Backfill]
+        .into_iter()
+        .find(|origin| origin.as_str() == word)
+        .ok_or_else(|| odd(&format!("origin `{word}`")))
+}
+
+fn open_run(line: &str) -> Result<OpenRun, StoreError> {
+    let fields: Vec<_> = line.splitn(7, '|').collect();
+    let [tick, from, fence, term, claim, claimed, holder] = fields.as_slice() else {
+        return Err(odd("open run"));
+    };
+    Ok(OpenRun {
+        tick: instant(tick)?,
+        origin: origin(from)?,
+        fence: number(fence)?,
+        term: number(term)?,
+        number: number(claim)?,
+        claimed_at: instant(claimed)?,
+        instance: Holder::from_store(holder).instance().to_owned(),
+    })
+}
+
+fn record(line: &str) -> Result<LedgerRecord, StoreError> {
+    let fields: Vec<_> = line.splitn(11, '|').collect();
+    let [
+        first,
+        last,
+        count,
+        outcome,
+        from,
+        fence,
+        term,
+        holder,
+        settled,
+        claimed,
+        error,
+    ] = fields.as_slice()
+    else {
+        return Err(odd("ledger record"));
+    };
+    Ok(LedgerRecord {
+        first: instant(first)?,
+        last: instant(last)?,
+        count: number(count)?,
+        outcome: outcome
+            .parse()
+            .map_err(|error| StoreError::protocol().with_source(error))?,
+        origin: origin(from)?,
+        fence: number(fence)?,
+        term: number(term)?,
+        instance: Holder::from_store(holder).instance().to_owned(),
+        settled_at: instant(settled)?,
+        claimed_at: instant(claimed)?,
+        error: (*error).to_owned(),
+    })
+}

@@ -1,0 +1,91 @@
+//! How keys are spelled: the lease is the plain `leader:<group>`, everything else of a group shares its Cluster slot.
+
+use crate::names::{GroupName, JobName, Namespace};
+
+/// The keys of one namespace.
+#[derive(Clone, Debug)]
+pub(super) struct Keys {
+    prefix: String,
+}
+
+impl Keys {
+    pub(super) fn new(namespace: &Namespace) -> Self {
+        Self {
+            prefix: namespace.prefix(),
+        }
+    }
+
+    pub(super) fn lease(&self, group: &GroupName) -> String {
+        format!("{}leader:{group}", self.prefix)
+    }
+
+    /// Holder, term, TTL, birth mark and last renewal.
+    pub(super) fn state(&self, group: &GroupName) -> String {
+        self.part(group, "lease")
+    }
+
+    /// The counter that mints terms and fences.
+    pub(super) fn fence(&self, group: &GroupName) -> String {
+        self.part(group, "fence")
+    }
+
+    /// The last sign of life of each open run.
+    pub(super) fn beats(&self, group: &GroupName) -> String {
+        self.part(group, "beats")
+    }
+
+    /// A job's cursor, open runs and counts.
+    pub(super) fn job(&self, group: &GroupName, job: &JobName) -> String {
+        format!("{}:{job}", self.part(group, "job"))
+    }
+
+    /// A job's newest records of runs.
+    pub(super) fn ran(&self, group: &GroupName, job: &JobName) -> String {
+        format!("{}:{job}", self.part(group, "ran"))
+    }
+
+    /// A job's newest records of ticks that did not run.
+    pub(super) fn passed(&self, group: &GroupName, job: &JobName) -> String {
+        format!("{}:{job}", self.part(group, "passed"))
+    }
+
+    pub(super) fn roster(&self) -> String {
+        format!("{}leader-roster", self.prefix)
+    }
+
+    /// Where releases are told.
+    pub(super) fn channel(&self) -> String {
+        format!("{}leader-released", self.prefix)
+    }
+
+    fn part(&self, group: &GroupName, part: &str) -> String {
+        format!("{{{}leader:{group}}}:{part}", self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every key of a group hashes to the slot of its lease (asynq#1086, screwdriver#3451).
+    #[test]
+    fn case_71_one_hash_tag_for_each_group() {
+        let keys = Keys::new(&Namespace::new("shop").unwrap());
+        let group = GroupName::new("cleanup").unwrap();
+        let job = JobName::new("purge").unwrap();
+        let lease = keys.lease(&group);
+        assert_eq!(lease, "shop:leader:cleanup");
+        for key in [
+            keys.state(&group),
+            keys.fence(&group),
+            keys.beats(&group),
+            keys.job(&group, &job),
+            keys.ran(&group, &job),
+            keys.passed(&group, &job),
+        ] {
+            assert!(key.starts_with(&format!("{{{lease}}}:")), "{key}");
+        }
+        let plain = Keys::new(&Namespace::default());
+        assert_eq!(plain.lease(&group), "leader:cleanup");
+    }
+}

@@ -1,0 +1,47 @@
+//! The scripts, one atomic step each, and how a call of one is built.
+//!
+//! Plain `EVAL` each time: the script cache is lost on restart and on promotion, and a whole class of faults with it.
+
+use ::redis::{Cmd, cmd};
+
+pub(super) const CAMPAIGN: &str = include_str!("scripts/campaign.lua");
+pub(super) const RENEW: &str = include_str!("scripts/renew.lua");
+pub(super) const BEAT: &str = include_str!("scripts/beat.lua");
+pub(super) const RELEASE: &str = include_str!("scripts/release.lua");
+pub(super) const TAKE_OVER: &str = include_str!("scripts/take_over.lua");
+pub(super) const CLAIM: &str = include_str!("scripts/claim.lua");
+pub(super) const SETTLE: &str = include_str!("scripts/settle.lua");
+pub(super) const ENROL: &str = include_str!("scripts/enrol.lua");
+
+/// The keys and arguments of one call.
+#[derive(Debug, Default)]
+pub(super) struct Call {
+    keys: Vec<String>,
+    args: Vec<String>,
+}
+
+impl Call {
+    pub(super) fn key(mut self, key: String) -> Self {
+        self.keys.push(key);
+        self
+    }
+
+    pub(super) fn arg(mut self, arg: impl ToString) -> Self {
+        self.args.push(arg.to_string());
+        self
+    }
+
+    pub(super) fn push_key(&mut self, key: String) {
+        self.keys.push(key);
+    }
+
+    pub(super) fn push(&mut self, arg: impl ToString) {
+        self.args.push(arg.to_string());
+    }
+
+    pub(super) fn eval(self, script: &str) -> Cmd {
+        let mut command = cmd("EVAL");
+        command.arg(script).arg(self.keys.len()).arg(self.keys).arg(self.args);
+        command
+    }
+}

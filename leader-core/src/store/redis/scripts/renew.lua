@@ -1,0 +1,15 @@
+-- Prolongs a lease. Never mints and never acquires.
+-- KEYS: 1 lease, 2 state
+-- ARGV: 1 holder, 2 term, 3 TTL in ms
+-- Gives: 'renewed', or 'not_yours' with holder and term
+local held = redis.pcall('GET', KEYS[1])
+local term = redis.call('HGET', KEYS[2], 'term')
+if held ~= ARGV[1] or term ~= ARGV[2] then
+  return { 'not_yours', type(held) == 'string' and held or '', term or '0' }
+end
+-- First, because a server that is out of memory lets a script finish what it has begun.
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+redis.call('HSET', KEYS[2], 'seen', string.format('%.0f', now), 'ttl', ARGV[3])
+return { 'renewed' }

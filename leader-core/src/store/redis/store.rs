@@ -1,0 +1,319 @@
+//! The operations, each one round trip of one pipeline.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::redis::{Cmd, ConnectionInfo, Pipeline, Value};
+
+use super::answer;
+use super::connection::Connection;
+use super::keys::Keys;
+use super::script::{self, Call};
+use super::subscription::Subscription;
+use crate::job::outcome::Outcome;
+use crate::names::{GroupName, Holder, JobName, Namespace};
+use crate::store::ledger::{JobLedger, KEPT};
+use crate::store::request::{
+    Beats, Campaign, Campaigned, ClaimBatch, Claimed, Enrolled, Entry, Release, Renewal, Renewed, SettleBatch, Settled,
+    TakeOver, TakenOver, Want,
+};
+use crate::store::{Answer, Answers, Ears, Store, StoreError};
+
+/// How many claims or ends one script takes: a script of 128 holds the server up for about a millisecond.
+const CHUNK: usize = 128;
+
+/// The store on one Redis or Valkey server.
+#[derive(Debug)]
+pub struct RedisStore {
+    info: ConnectionInfo,
+    address: String,
+    keys: Keys,
+    /// Campaigns, renewals, releases: nothing slow may stand before a renewal.
+    lease: Connection,
+    /// Everything else.
+    commands: Connection,
+    bound: Duration,
+}
+
+impl RedisStore {
+    /// A store that connects when it is first asked. `bound` is the longest that any answer takes.
+    #[must_use]
+    pub fn new(info: &ConnectionInfo, namespace: &Namespace, bound: Duration) -> Self {
+        Self {
+            address: info.addr().to_string(),
+            keys: Keys::new(namespace),
+            lease: Connection::new(info, "lease"),
+            commands: Connection::new(info, "commands"),
+            info: info.clone(),
+            bound,
+        }
+    }
+
+    async fn ask(&self, connection: &Connection, commands: Vec<Cmd>) -> Vec<Result<Value, StoreError>> {
+        let count = commands.len();
+        let mut pipeline = Pipeline::with_capacity(count);
+        for command in commands {
+            pipeline.add_command(command);
+        }
+        match connection.query(&pipeline, self.bound).await {
+            Ok(replies) if replies.len() == count => replies,
+            Ok(_) => vec![Err(StoreError::protocol()); count],
+            Err(error) => vec![Err(error); count],
+        }
+    }
+
+    async fn ask_one(&self, command: Cmd) -> Result<Value, StoreError> {
+        let mut replies = self.ask(&self.commands, vec![command]).await;
+        replies.pop().unwrap_or_else(|| Err(StoreError::protocol()))
+    }
+
+    fn claim_call(&self, batch: &ClaimBatch, claims: &[crate::store::Claim]) -> Cmd {
+        let group = &batch.group;
+        let mut call = Call::default()
+            .key(self.keys.lease(group))
+            .key(self.keys.state(group))
+            .key(self.keys.fence(group))
+            .key(self.keys.beats(group))
+            .arg(&batch.holder)
+            .arg(batch.term)
+            .arg(batch.known)
+            .arg(batch.silence.as_millis())
+            .arg(batch.connected.as_millis())
+            .arg(KEPT)
+            .arg(claims.len());
+        for claim in claims {
+            call.push_key(self.keys.job(group, &claim.job));
+            call.push_key(self.keys.ran(group, &claim.job));
+            call.push_key(self.keys.passed(group, &claim.job));
+            call.push(claim.number);
+            call.push(claim.tick.as_millisecond());
+            call.push(claim.cursor.as_millisecond());
+            call.push(match claim.want {
+                Want::Run => "run",
+                Want::Owed => "owed",
+                Want::Settle => "settle",
+                Want::Extra(origin) => origin.as_str(),
+            });
+            call.push(claim.alive.len());
+            for fence in &claim.alive {
+                call.push(fence);
+            }
+            call.push(claim.passed.len());
+            for passed in &claim.passed {
+                call.push(Outcome::Missed(passed.reason));
+                call.push(passed.first.as_millisecond());
+                call.push(passed.last.as_millisecond());
+                call.push(passed.count);
+            }
+        }
+        call.eval(script::CLAIM)
+    }
+
+    fn settle_call(&self, group: &GroupName, ends: &[crate::store::End]) -> Cmd {
+        let mut call = Call::default().key(self.keys.beats(group)).arg(KEPT);
+        for end in ends {
+            call.push_key(self.keys.job(group, &end.job));
+            call.push_key(self.keys.ran(group, &end.job));
+            call.push(end.fence);
+            call.push(Outcome::Ran(end.ran));
+            call.push(&end.error);
+        }
+        call.eval(script::SETTLE)
+    }
+}
+
+/// A milliseconds argument that is never cut to nothing.
+fn millis(span: Duration) -> u128 {
+    span.as_millis().max(1)
+}
+
+impl Store for RedisStore {
+    fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned> {
+        Box::pin(async move {
+            let call = |request: &Campaign| {
+                Call::default()
+                    .key(self.keys.lease(&request.group))
+                    .key(self.keys.state(&request.group))
+                    .key(self.keys.fence(&request.group))
+                    .arg(&request.holder)
+                    .arg(millis(request.ttl))
+                    .arg(request.known)
+                    .arg(u8::from(request.first_start))
+                    .eval(script::CAMPAIGN)
+            };
+            let replies = self.ask(&self.lease, requests.iter().map(call).collect()).await;
+            replies
+                .into_iter()
+                .map(|reply| reply.and_then(answer::campaigned))
+                .collect()
+        })
+    }
+
+    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed> {
+        Box::pin(async move {
+            let renew = |renewal: &Renewal| {
+                Call::default()
+                    .key(self.keys.lease(&renewal.group))
+                    .key(self.keys.state(&renewal.group))
+                    .arg(&renewal.holder)
+                    .arg(renewal.term)
+                    .arg(millis(renewal.ttl))
+                    .eval(script::RENEW)
+            };
+            let beat = |beats: &Beats| {
+                let mut call = Call::default().key(self.keys.beats(&beats.group));
+                for fence in &beats.fences {
+                    call.push(fence);
+                }
+                call.eval(script::BEAT)
+            };
+            // Renewals first: they are what time is short for.
+            let commands = renewals.iter().map(renew).chain(beats.iter().map(beat)).collect();
+            let mut replies = self.ask(&self.lease, commands).await;
+            for error in replies.drain(renewals.len()..).filter_map(Result::err) {
+                tracing::debug!(%error, "heartbeats of runs were not taken");
+            }
+            replies
+                .into_iter()
+                .map(|reply| reply.and_then(answer::renewed))
+                .collect()
+        })
+    }
+
+    fn release(&self, request: Release) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let since = request.draining_since.map(|at| at.as_millisecond().to_string());
+            let call = Call::default()
+                .key(self.keys.lease(&request.group))
+                .key(self.keys.state(&request.group))
+                .arg(&request.holder)
+                .arg(request.term)
+                .arg(since.unwrap_or_default())
+                .arg(self.keys.channel())
+                .arg(&request.group)
+                .eval(script::RELEASE);
+            let mut replies = self.ask(&self.lease, vec![call]).await;
+            replies.pop().unwrap_or_else(|| Err(StoreError::protocol())).map(drop)
+        })
+    }
+
+    fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
+        Box::pin(async move {
+            let mut call = Call::default()
+                .key(self.keys.lease(&request.group))
+                .key(self.keys.state(&request.group))
+                .arg(&request.holder)
+                .arg(request.term);
+            for job in &request.jobs {
+                call.push_key(self.keys.job(&request.group, job));
+            }
+            let value = self.ask_one(call.eval(script::TAKE_OVER)).await?;
+            answer::taken_over(value, request.jobs.len())
+        })
+    }
+
+    fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed> {
+        Box::pin(async move {
+            let chunks = |batch: &ClaimBatch| -> Vec<(usize, Cmd)> {
+                let chunk = |claims: &[crate::store::Claim]| (claims.len(), self.claim_call(batch, claims));
+                batch.claims.chunks(CHUNK).map(chunk).collect()
+            };
+            let calls: Vec<Vec<(usize, Cmd)>> = batches.iter().map(chunks).collect();
+            let sizes: Vec<Vec<usize>> = calls
+                .iter()
+                .map(|calls| calls.iter().map(|call| call.0).collect())
+                .collect();
+            let commands = calls.into_iter().flatten().map(|(_, call)| call).collect();
+            let mut replies = self.ask(&self.commands, commands).await.into_iter();
+            let mut join = |sizes: &Vec<usize>| {
+                // A batch is taken as a whole: where one part has no answer the batch is asked again.
+                let parts: Vec<_> = sizes.iter().zip(replies.by_ref()).collect();
+                let mut all = Vec::new();
+                for (size, reply) in parts {
+                    match answer::claimed(reply?, *size)? {
+                        Claimed::Yours(some) => all.extend(some),
+                        Claimed::NotYours => return Ok(Claimed::NotYours),
+                    }
+                }
+                Ok(Claimed::Yours(all))
+            };
+            sizes.iter().map(&mut join).collect()
+        })
+    }
+
+    fn settle(&self, batches: Vec<SettleBatch>) -> Answers<'_, Vec<Settled>> {
+        Box::pin(async move {
+            let mut sizes = Vec::new();
+            let mut commands = Vec::new();
+            for batch in &batches {
+                let chunks: Vec<_> = batch.ends.chunks(CHUNK).collect();
+                sizes.push(chunks.iter().map(|chunk| chunk.len()).collect::<Vec<_>>());
+                commands.extend(chunks.iter().map(|chunk| self.settle_call(&batch.group, chunk)));
+            }
+            let mut replies = self.ask(&self.commands, commands).await.into_iter();
+            let mut join = |sizes: &Vec<usize>| {
+                let parts: Vec<_> = sizes.iter().zip(replies.by_ref()).collect();
+                let mut all = Vec::new();
+                for (size, reply) in parts {
+                    all.extend(answer::settled(reply?, *size)?);
+                }
+                Ok(all)
+            };
+            sizes.iter().map(&mut join).collect()
+        })
+    }
+
+    fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
+        Box::pin(async move {
+            let mut all = ::redis::cmd("HGETALL");
+            all.arg(self.keys.job(group, job));
+            let list = |key: String| {
+                let mut range = ::redis::cmd("LRANGE");
+                range.arg(key).arg(0).arg(-1);
+                range
+            };
+            let commands = vec![all, list(self.keys.ran(group, job)), list(self.keys.passed(group, job))];
+            let mut replies = self.ask(&self.commands, commands).await.into_iter();
+            let mut next = || replies.next().unwrap_or_else(|| Err(StoreError::protocol()));
+            answer::ledger(next()?, next()?, next()?)
+        })
+    }
+
+    fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {
+        Box::pin(async move {
+            let call = Call::default()
+                .key(self.keys.roster())
+                .arg(&entry.holder)
+                .arg(&entry.service)
+                .arg(millis(entry.ttl));
+            answer::enrolled(self.ask_one(call.eval(script::ENROL)).await?)
+        })
+    }
+
+    fn leave(&self, holder: Holder) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let mut remove = ::redis::cmd("HDEL");
+            remove.arg(self.keys.roster()).arg(holder.as_str());
+            self.ask_one(remove).await.map(drop)
+        })
+    }
+
+    fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let gap = Arc::clone(&ears);
+            let told = move |message: String| {
+                // `<group> <term>`; anything else is somebody else's message.
+                if let Some((group, Ok(term))) = message.rsplit_once(' ').map(|(group, term)| (group, term.parse())) {
+                    ears.released(group, term);
+                }
+            };
+            match Subscription::run(self.info.clone(), self.keys.channel(), told, move || gap.gap()).await {}
+        })
+    }
+}

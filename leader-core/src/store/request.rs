@@ -1,0 +1,283 @@
+//! What is asked of a store and what it answers.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::job::outcome::{MissedReason, Ran};
+use crate::job::tick::Origin;
+use crate::names::{GroupName, Holder, JobName, ServiceName};
+
+/// A wish for a lease.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Campaign {
+    /// The group.
+    pub group: GroupName,
+    /// Who asks.
+    pub holder: Holder,
+    /// How long the lease shall live.
+    pub ttl: Duration,
+    /// The highest term or fence the candidate has ever seen.
+    pub known: u64,
+    /// The caller's promise that no leader of an earlier life can believe: skips the quarantine of a group's first start.
+    pub first_start: bool,
+}
+
+/// The answer to a campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Campaigned {
+    /// What was decided.
+    pub verdict: Verdict,
+    /// Who holds the lease, as the key spells it.
+    pub holder: Option<Holder>,
+}
+
+/// What a campaign came to.
+pub type Verdict = crate::election::CampaignReply;
+
+/// A wish to prolong a lease.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Renewal {
+    /// The group.
+    pub group: GroupName,
+    /// Who asks.
+    pub holder: Holder,
+    /// The term believed in.
+    pub term: u64,
+    /// How long the lease shall live from now.
+    pub ttl: Duration,
+}
+
+/// The answer to a renewal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum Renewed {
+    /// The lease was prolonged.
+    Yes,
+    /// Holder or term did not match; nothing was done.
+    NotYours {
+        /// Who holds the lease now.
+        holder: Option<Holder>,
+        /// The store's term.
+        term: u64,
+    },
+}
+
+/// The heartbeats of a group's runs on this instance.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Beats {
+    /// The group.
+    pub group: GroupName,
+    /// The runs, by their fences.
+    pub fences: Vec<u64>,
+}
+
+/// A lease that is given back.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Release {
+    /// The group.
+    pub group: GroupName,
+    /// Who gives it back.
+    pub holder: Holder,
+    /// Its term.
+    pub term: u64,
+    /// Since when ticks were no longer claimed.
+    pub draining_since: Option<Timestamp>,
+}
+
+/// A new leader's question.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct TakeOver {
+    /// The group.
+    pub group: GroupName,
+    /// The leader.
+    pub holder: Holder,
+    /// Its term.
+    pub term: u64,
+    /// The jobs it has.
+    pub jobs: Vec<JobName>,
+}
+
+/// What a new leader must know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum TakenOver {
+    /// The lease is the asker's.
+    Yours {
+        /// The server's time.
+        now: Timestamp,
+        /// What fell due since then is late, whatever the policy: the predecessor drained.
+        late_from: Option<Timestamp>,
+        /// The cursor of each job, in the order asked.
+        cursors: Vec<Timestamp>,
+    },
+    /// It is not.
+    NotYours,
+}
+
+/// Ticks of one group that are claimed in one step.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct ClaimBatch {
+    /// The group.
+    pub group: GroupName,
+    /// The leader.
+    pub holder: Holder,
+    /// Its term.
+    pub term: u64,
+    /// The highest fence the leader has ever seen.
+    pub known: u64,
+    /// How long a run may be silent before it is lost.
+    pub silence: Duration,
+    /// How long the leader has been connected without a break: a silence is judged only by one that would have heard.
+    pub connected: Duration,
+    /// The claims, those of one job in planned order.
+    pub claims: Vec<Claim>,
+}
+
+/// One claim.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Claim {
+    /// The job.
+    pub job: JobName,
+    /// Names the claim together with holder and term: the same claim again gets the same answer.
+    pub number: u64,
+    /// The tick.
+    pub tick: Timestamp,
+    /// The cursor that the leader planned from.
+    pub cursor: Timestamp,
+    /// What the claim is for.
+    pub want: Want,
+    /// The outcomes of the ticks between cursor and tick.
+    pub passed: Vec<Passed>,
+    /// The runs of the job that live on this instance, by their fences.
+    pub alive: Vec<u64>,
+}
+
+/// What a claim is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum Want {
+    /// Run the tick, unless an earlier run has not ended.
+    Run,
+    /// Run the tick as soon as no earlier run is left.
+    Owed,
+    /// Only settle what has passed; the tick is the last of it.
+    Settle,
+    /// A run of its own origin: the cursor is neither asked nor moved.
+    Extra(Origin),
+}
+
+/// Ticks that passed without a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Passed {
+    /// Why.
+    pub reason: MissedReason,
+    /// The first of them.
+    pub first: Timestamp,
+    /// The last of them.
+    pub last: Timestamp,
+    /// How many.
+    pub count: u64,
+}
+
+/// The answer to a batch of claims.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum Claimed {
+    /// The lease is the asker's: one answer for each claim.
+    Yours(Vec<ClaimReply>),
+    /// It is not; nothing was done.
+    NotYours,
+}
+
+/// The answer to one claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum ClaimReply {
+    /// The run is recorded, under this fence.
+    Won {
+        /// The run's fence.
+        fence: u64,
+    },
+    /// An earlier run has not ended: the tick is settled as `overlap_skipped`.
+    Overlapped,
+    /// The ticks are settled.
+    Passed,
+    /// An earlier run has not ended and the tick is owed: nothing was done.
+    Busy,
+    /// The store's cursor is another; nothing was done.
+    Moved {
+        /// The store's cursor.
+        cursor: Timestamp,
+    },
+}
+
+/// Runs of one group that have ended.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct SettleBatch {
+    /// The group.
+    pub group: GroupName,
+    /// The runs.
+    pub ends: Vec<End>,
+}
+
+/// How one run ended.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct End {
+    /// The job.
+    pub job: JobName,
+    /// The run.
+    pub fence: u64,
+    /// How it ended.
+    pub ran: Ran,
+    /// The error's text, bounded; empty for none.
+    pub error: String,
+}
+
+/// Whether a run's result was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum Settled {
+    /// It was.
+    Yes,
+    /// The run had been settled by somebody else.
+    Fenced,
+}
+
+/// An instance's line in the roster.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Entry {
+    /// The instance.
+    pub holder: Holder,
+    /// Its service.
+    pub service: ServiceName,
+    /// How long the line counts as alive.
+    pub ttl: Duration,
+}
+
+/// The answer to an enrolment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum Enrolled {
+    /// The line is written.
+    Yes,
+    /// Another service is alive in the namespace; nothing was written.
+    OtherService {
+        /// That service.
+        service: String,
+        /// One of its instances.
+        instance: String,
+    },
+}
