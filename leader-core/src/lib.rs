@@ -2,6 +2,7 @@
 
 mod clock;
 mod names;
+mod schedule;
 mod timing;
 
 pub use clock::{Clock, Moment};
