@@ -2,8 +2,10 @@
 
 mod duration;
 mod every;
+mod gate;
 mod message;
 
 pub use duration::{DurationError, checked_duration, parse_duration};
 pub use every::{Every, MAX_PERIOD, MIN_PERIOD, PeriodError};
+pub use gate::{Cron, CronError, Days, MAX_EXPRESSION};
 pub use message::Message;
