@@ -7,6 +7,7 @@ mod clock;
 mod election;
 mod job;
 mod names;
+mod schedule;
 mod store;
 mod timing;
 
