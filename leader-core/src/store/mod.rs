@@ -1,6 +1,6 @@
 //! The seam between an instance and its store.
 #![cfg_attr(
-    not(feature = "testing"),
+    not(all(feature = "redis", feature = "testing")),
     allow(
         dead_code,
         unreachable_pub,
