@@ -92,6 +92,7 @@ impl Caller {
         self.task.abort();
         let calls = std::mem::take(&mut *self.calls.lock().unwrap());
         let longest = calls.iter().map(|call| call.took).max().unwrap();
+        println!("longest call {longest:?}, bound {:?}", self.bound);
         assert!(
             longest <= self.bound + SLACK,
             "{longest:?} > {:?}",
