@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use leader_core::__seam::{Connection, parse};
 use leader_core::StoreErrorKind;
-use leader_tests::RedisServer;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpListener;
+use leader_tests::{RedisServer, eventually};
+use tokio::io::{AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
 use crate::caller::{Caller, SLACK, ask, ms};
@@ -188,4 +188,31 @@ async fn the_first_timeout_ends_the_connection() {
     assert_eq!(*error.kind(), StoreErrorKind::TimedOut, "{error}");
     let after = ask(&connection, &["CLIENT", "ID"], ms(2000)).await.unwrap();
     assert_ne!(before, after);
+}
+
+/// The first attempt leads nowhere for ever, as to a host that died behind a balancer; the next would lead to a live one.
+#[tokio::test]
+async fn an_attempt_that_leads_nowhere_is_given_up_for_another() {
+    let server = RedisServer::start().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let live = server.port();
+    let balancer = tokio::spawn(async move {
+        let (_held, _) = listener.accept().await.unwrap();
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let mut upstream = TcpStream::connect(("127.0.0.1", live)).await.unwrap();
+                let _ = copy_bidirectional(&mut client, &mut upstream).await;
+            });
+        }
+    });
+    let info = parse(&format!("redis://127.0.0.1:{port}")).unwrap();
+    let connection = Connection::new(&info, "test");
+    let took = eventually(ms(2500), "an answer", || async {
+        connection.connect(ms(100)).await.is_ok()
+    })
+    .await;
+    println!("past a dead host after {took:?}");
+    balancer.abort();
 }
