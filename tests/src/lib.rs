@@ -1,1 +1,9 @@
-//! Test harness.
+//! The harness of the test suites.
+
+mod certificates;
+mod eventually;
+mod redis_server;
+
+pub use certificates::Certificates;
+pub use eventually::eventually;
+pub use redis_server::{RedisOptions, RedisServer};

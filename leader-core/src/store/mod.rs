@@ -2,7 +2,7 @@
 //!
 //! Every operation is one atomic step of the store, and does nothing unless holder and term both match what the store knows.
 #![cfg_attr(
-    not(feature = "testing"),
+    not(all(feature = "redis", feature = "testing")),
     allow(
         dead_code,
         unreachable_pub,

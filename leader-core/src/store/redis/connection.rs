@@ -47,7 +47,7 @@ struct Link {
     epoch: u64,
     /// When the present attempt began.
     began: Moment,
-    /// Attempts in a row that did not lead to a lasting connection.
+    /// Attempts in a row that did not lead to a connection of use.
     failures: u32,
 }
 
@@ -163,8 +163,9 @@ impl Shared {
                 .filter_map(|reply| reply.as_ref().err())
                 .find(|error| fault::spoils(error)),
         };
-        if let Some(error) = doubt {
-            self.drop_link(epoch, error);
+        match doubt {
+            Some(error) => self.drop_link(epoch, error),
+            None => self.prove(epoch),
         }
         judged
     }
@@ -260,14 +261,19 @@ impl Shared {
         }
     }
 
+    /// A connection that served a call owes nothing to the failures before it.
+    fn prove(&self, epoch: u64) {
+        let mut link = self.lock();
+        if link.epoch == epoch {
+            link.failures = 0;
+        }
+    }
+
     /// Drops the connection of `epoch`; the next call opens another.
     fn drop_link(&self, epoch: u64, error: &StoreError) {
         let mut link = self.lock();
         if link.epoch != epoch || !matches!(link.state, State::Open(_)) {
             return;
-        }
-        if self.clock.now().since(link.began) > backoff::LONGEST {
-            link.failures = 0;
         }
         link.rest(error);
         drop(link);
@@ -289,8 +295,8 @@ impl Shared {
 }
 
 impl Link {
-    /// The pause counts from the attempt's beginning: one that took long, or led to a connection that lasted, is followed at
-    /// once by the next.
+    /// The pause counts from the attempt's beginning: one that took long, or led to a connection that lasted, is followed by the
+    /// next at once.
     fn rest(&mut self, error: &StoreError) {
         self.failures = self.failures.saturating_add(1);
         self.state = State::Resting {

@@ -46,7 +46,8 @@ pub(super) fn spoils(error: &StoreError) -> bool {
 fn tls_fault(error: &RedisError) -> Option<StoreError> {
     use std::sync::Arc;
     // The crate hands its causes out as the `Arc` that holds them.
-    let cause: &(dyn Error + Send + Sync) = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    let held = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
+    let cause: &(dyn Error + Send + Sync) = &**held;
     let fault = match cause.downcast_ref::<std::io::Error>() {
         Some(io) => io.get_ref()?.downcast_ref::<rustls::Error>()?,
         None => cause.downcast_ref::<rustls::Error>()?,
