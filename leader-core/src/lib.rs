@@ -3,26 +3,40 @@
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+mod bootstrap;
 mod clock;
 mod election;
+mod event;
+mod instance;
 mod job;
 mod names;
+mod runtime;
 mod schedule;
 mod store;
+mod telemetry;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod timing;
 
+pub use bootstrap::{Bootstrap, BootstrapError, Env, Fault, IntoStore, JobSettings, bootstrap, env};
 pub use clock::{Clock, Moment};
+pub use election::Lost;
+pub use event::{Event, Events, EventsError, Stamped};
+pub use instance::{Group, GroupWatch, Instance, JobStatus, LedgerError, StepDownError, UnknownGroup, WhileLeading};
 pub use job::extract::{Extract, State};
 pub use job::gate::{GroupStatus, Lead, Role};
-pub use job::outcome::{MissedReason, Outcome, Ran, UnknownOutcome};
+pub use job::outcome::{Outcome, Ran, UnknownOutcome};
 pub use job::output::{JobError, JobOutput};
-pub use job::record::{Job, Missed, OnLoss};
+pub use job::record::{Job, OnLoss};
 pub use job::scope::{Skipped, current};
 pub use job::tick::{Origin, Tick};
 #[cfg(feature = "macros")]
 pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
-pub use store::error::{StoreError, StoreErrorKind};
+pub use schedule::ScheduleError;
+pub use schedule::missed::{Missed, MissedReason};
+pub use store::embedded::Embedded;
+pub use store::{JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 
 /// What the workspace's own suites test from outside; not subject to semantic versioning.
@@ -30,5 +44,6 @@ pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 #[cfg(feature = "testing")]
 pub mod __seam {
     #[cfg(feature = "redis")]
-    pub use crate::store::redis::{Connection, Subscription, parse};
+    pub use crate::store::redis::{Connection, RedisStore, Subscription, parse};
+    pub use crate::store::*;
 }

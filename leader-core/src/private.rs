@@ -7,8 +7,9 @@ pub use inventory::submit;
 
 pub use crate::job::extract::{Extract, Given, Needs};
 pub use crate::job::output::JobOutput;
-pub use crate::job::record::{BodyFuture, Job, Missed, OnLoss, Record, Trigger};
+pub use crate::job::record::{BodyFuture, Job, OnLoss, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
+pub use crate::schedule::missed::Missed;
 
 /// A checked name; the group of a function or the name of a job.
 ///
@@ -27,7 +28,7 @@ pub const fn name(name: &'static str) -> &'static str {
 #[must_use]
 #[track_caller]
 pub const fn cron(expression: &'static str) -> Trigger {
-    assert!(!expression.is_empty(), "invalid cron expression: it is empty");
+    let _ = crate::schedule::Cron::checked(expression);
     Trigger::Cron(expression)
 }
 
@@ -38,7 +39,7 @@ pub const fn cron(expression: &'static str) -> Trigger {
 #[must_use]
 #[track_caller]
 pub const fn every(period: &'static str) -> Trigger {
-    assert!(!period.is_empty(), "invalid duration: it is empty");
+    let _ = crate::schedule::Every::checked(period);
     Trigger::Every(period)
 }
 
@@ -49,8 +50,7 @@ pub const fn every(period: &'static str) -> Trigger {
 #[must_use]
 #[track_caller]
 pub const fn duration(text: &'static str) -> Duration {
-    assert!(!text.is_empty(), "invalid duration: it is empty");
-    Duration::from_secs(1)
+    crate::schedule::checked_duration(text)
 }
 
 /// The value of one argument.

@@ -2,8 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
@@ -70,6 +69,8 @@ pub(crate) struct Gate {
     trust_until: AtomicU64,
     /// The term of that leadership. Written only while both of the above are 0.
     term: AtomicU64,
+    /// Set for good when no belief may begin any more.
+    sealed: AtomicBool,
     /// Plain calls under way.
     calls: AtomicUsize,
     /// Woken when the last of them ends.
@@ -104,6 +105,7 @@ impl Gate {
             open_until: AtomicU64::new(0),
             trust_until: AtomicU64::new(0),
             term: AtomicU64::new(0),
+            sealed: AtomicBool::new(false),
             calls: AtomicUsize::new(0),
             idle: Notify::new(),
             told: watch::Sender::new(0),
@@ -132,14 +134,25 @@ impl Gate {
         self.term.store(term, Ordering::SeqCst);
         self.trust_until.store(until.as_nanos(), Ordering::SeqCst);
         self.open_until.store(until.as_nanos(), Ordering::SeqCst);
+        // Sealed from another thread meanwhile: either this sees it, or the seal's own closing comes later.
+        if self.sealed.load(Ordering::SeqCst) {
+            self.close();
+        }
     }
 
-    /// Prolongs trust after a renewal; a gate that is closed to new entries stays closed to them.
-    pub(crate) fn extend(&self, until: Moment, entries: bool) {
-        self.trust_until.store(until.as_nanos(), Ordering::SeqCst);
-        if entries {
-            self.open_until.store(until.as_nanos(), Ordering::SeqCst);
+    /// Prolongs trust after a renewal. A gate that is closed to new entries stays closed to them, and a belief that was cleared
+    /// stays cleared.
+    pub(crate) fn extend(&self, until: Moment) {
+        for deadline in [&self.trust_until, &self.open_until] {
+            let prolong = |old| (old != 0).then_some(until.as_nanos());
+            let _ = deadline.fetch_update(Ordering::SeqCst, Ordering::SeqCst, prolong);
         }
+    }
+
+    /// Clears the belief for good, from whatever thread.
+    pub(crate) fn seal(&self) {
+        self.sealed.store(true, Ordering::SeqCst);
+        self.close();
     }
 
     /// Lets nobody in any more; what is inside may go on.
@@ -314,12 +327,10 @@ impl Lead {
     }
 }
 
-/// Bounds how long a wait for [`Lead::cancelled`] may trail the clock when no driver tells it (a unit test).
-pub(crate) const NEVER: Duration = Duration::from_secs(86_400);
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn gate() -> (Arc<Gate>, Clock) {
         let clock = Clock::manual(Timestamp::UNIX_EPOCH);
@@ -347,13 +358,26 @@ mod tests {
         assert!(gate.enter().is_none());
         assert!(gate.enter_under(outer.term).is_some());
         assert!(gate.enter_under(6).is_none());
-        gate.extend(clock.now() + Duration::from_secs(9), false);
+        gate.extend(clock.now() + Duration::from_secs(9));
         assert!(gate.enter().is_none(), "a renewal must not reopen a draining gate");
         gate.close();
         assert!(gate.enter_under(outer.term).is_none());
         assert_eq!(gate.calls(), 1);
         drop(outer);
         assert_eq!(gate.calls(), 0);
+    }
+
+    #[test]
+    fn a_cleared_belief_is_not_prolonged_and_a_sealed_one_not_begun() {
+        let (gate, clock) = gate();
+        let until = clock.now() + Duration::from_secs(2);
+        gate.open(7, until);
+        gate.close();
+        gate.extend(until);
+        assert!(!gate.trusts(7) && gate.enter().is_none());
+        gate.seal();
+        gate.open(8, until);
+        assert!(!gate.trusts(8) && gate.enter().is_none());
     }
 
     #[test]

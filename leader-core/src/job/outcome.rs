@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::schedule::missed::MissedReason;
+
 macro_rules! words {
     ($(#[$doc:meta])* $Enum:ident { $($(#[$variant_doc:meta])* $Variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -50,24 +52,6 @@ words! {
         Lost = "lost",
         /// The tick was claimed, and its leader never started the body.
         NotStarted = "not_started",
-    }
-}
-
-words! {
-    /// Why a missed tick was not run.
-    MissedReason {
-        /// The job's policy is `skip`.
-        Skipped = "skipped",
-        /// The job's policy is `latest`, and a later missed tick was run in its stead.
-        Coalesced = "coalesced",
-        /// Older than the job's `max_age`.
-        TooOld = "too_old",
-        /// More ticks were owed than the job's `max_missed`.
-        OverLimit = "over_limit",
-        /// No instance that leads the group had the job.
-        Uncovered = "uncovered",
-        /// A holder of another implementation led the group.
-        ForeignLeader = "foreign_leader",
     }
 }
 

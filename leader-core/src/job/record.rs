@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::extract::{Given, Needs};
 use super::output::JobError;
 use super::scope::Skipped;
+use crate::schedule::missed::Missed;
 
 /// How a run's body ended by itself.
 #[doc(hidden)]
@@ -17,17 +18,6 @@ pub type BodyResult = Result<Result<(), JobError>, Skipped>;
 pub type BodyFuture = Pin<Box<dyn Future<Output = BodyResult> + Send>>;
 type RunFn = fn(&Given<'_>) -> BodyFuture;
 type NeedsFn = fn(&mut Needs);
-
-/// What happens to a missed tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Missed {
-    /// It is not run.
-    Skip,
-    /// The latest of them is run, once; the others are coalesced into it.
-    #[default]
-    Latest,
-}
 
 /// What happens to a running body when its leadership ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

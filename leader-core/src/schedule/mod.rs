@@ -9,6 +9,9 @@ mod duration;
 mod every;
 mod gate;
 mod message;
+pub mod missed;
+pub mod planner;
+pub mod planning;
 #[cfg(test)]
 mod tests;
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::job::outcome::{MissedReason, Ran};
+use crate::job::outcome::Ran;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, Holder, JobName, ServiceName};
+pub use crate::schedule::missed::Passed;
 
 /// A wish for a lease.
 #[derive(Clone, Debug)]
@@ -56,7 +57,10 @@ pub struct Renewal {
 #[allow(clippy::exhaustive_enums, reason = "an internal message")]
 pub enum Renewed {
     /// The lease was prolonged.
-    Yes,
+    Yes {
+        /// The server's time.
+        now: Timestamp,
+    },
     /// Holder or term did not match; nothing was done.
     NotYours {
         /// Who holds the lease now.
@@ -173,20 +177,6 @@ pub enum Want {
     Settle,
     /// A run of its own origin: the cursor is neither asked nor moved.
     Extra(Origin),
-}
-
-/// Ticks that passed without a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_structs, reason = "an internal message")]
-pub struct Passed {
-    /// Why.
-    pub reason: MissedReason,
-    /// The first of them.
-    pub first: Timestamp,
-    /// The last of them.
-    pub last: Timestamp,
-    /// How many.
-    pub count: u64,
 }
 
 /// The answer to a batch of claims.

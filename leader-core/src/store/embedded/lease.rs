@@ -52,7 +52,7 @@ pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time) -> Renewed {
         holder: renewal.holder.clone(),
         ends: time.moment + renewal.ttl,
     });
-    Renewed::Yes
+    Renewed::Yes { now: time.exact }
 }
 
 pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time) {

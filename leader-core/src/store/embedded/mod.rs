@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::broadcast;
 
 use crate::clock::{Clock, Moment};
-use crate::names::{GroupName, Holder, JobName, ServiceName};
+use crate::names::{GroupName, Holder, JobName, Namespace, ServiceName};
 use crate::store::ledger::JobLedger;
 use crate::store::request::{
     Beats, Campaign, Campaigned, ClaimBatch, Claimed, Enrolled, Entry, Release, Renewal, Renewed, SettleBatch, Settled,
@@ -44,16 +44,17 @@ use crate::store::{Answer, Answers, Ears, Store};
 #[derive(Clone)]
 pub struct Embedded {
     shared: Arc<Shared>,
+    namespace: Namespace,
     pub(crate) manual_ticks: bool,
 }
 
 struct Shared {
     clock: Clock,
-    data: Mutex<Data>,
-    told: broadcast::Sender<(GroupName, u64)>,
+    data: Mutex<BTreeMap<Namespace, Data>>,
+    told: broadcast::Sender<(Namespace, GroupName, u64)>,
 }
 
-/// What the store holds.
+/// What the store holds of one namespace.
 #[derive(Debug, Default)]
 struct Data {
     groups: BTreeMap<GroupName, Group>,
@@ -82,6 +83,8 @@ struct Lease {
 #[derive(Clone, Copy, Debug)]
 struct Time {
     moment: Moment,
+    exact: Timestamp,
+    /// In whole milliseconds, as Redis keeps instants.
     wall: Timestamp,
 }
 
@@ -146,6 +149,7 @@ impl Embedded {
                 data: Mutex::default(),
                 told: broadcast::Sender::new(64),
             }),
+            namespace: Namespace::default(),
             manual_ticks: false,
         }
     }
@@ -154,27 +158,31 @@ impl Embedded {
         &self.shared.clock
     }
 
-    fn data(&self) -> MutexGuard<'_, Data> {
-        // Nothing below panics half way through a change.
-        self.shared.data.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The same store, seen from a namespace.
+    #[must_use]
+    pub(crate) fn in_namespace(self, namespace: &Namespace) -> Self {
+        let namespace = namespace.clone();
+        Self { namespace, ..self }
+    }
+
+    fn with<T>(&self, step: impl FnOnce(&mut Data, Time) -> T) -> T {
+        // Nothing in a step panics half way through a change.
+        let mut all = self.shared.data.lock().unwrap_or_else(PoisonError::into_inner);
+        step(all.entry(self.namespace.clone()).or_default(), self.time())
     }
 
     fn time(&self) -> Time {
         Time {
             moment: self.shared.clock.now(),
+            exact: self.shared.clock.wall(),
             wall: whole_millis(self.shared.clock.wall()),
         }
     }
 
     /// Every answer is given in another turn of the runtime, as a server's would be.
-    fn later<'a, T: Send + 'a>(
-        &'a self,
-        step: impl FnOnce(&Self) -> T + Send + 'a,
-    ) -> impl Future<Output = T> + Send + 'a {
-        async move {
-            tokio::task::yield_now().await;
-            step(self)
-        }
+    async fn later<T: Send>(&self, step: impl FnOnce(&mut Data, Time) -> T + Send) -> T {
+        tokio::task::yield_now().await;
+        self.with(step)
     }
 }
 
@@ -193,73 +201,69 @@ impl Store for Embedded {
     }
 
     fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned> {
-        Box::pin(self.later(move |this| {
-            let (time, mut data) = (this.time(), this.data());
+        Box::pin(self.later(move |data, time| {
             requests
                 .iter()
-                .map(|request| Ok(lease::campaign(&mut data, request, time)))
+                .map(|request| Ok(lease::campaign(data, request, time)))
                 .collect()
         }))
     }
 
     fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed> {
-        Box::pin(self.later(move |this| {
-            let (time, mut data) = (this.time(), this.data());
-            beats.iter().for_each(|beats| lease::beat(&mut data, beats, time));
+        Box::pin(self.later(move |data, time| {
+            beats.iter().for_each(|beats| lease::beat(data, beats, time));
             renewals
                 .iter()
-                .map(|renewal| Ok(lease::renew(&mut data, renewal, time)))
+                .map(|renewal| Ok(lease::renew(data, renewal, time)))
                 .collect()
         }))
     }
 
     fn release(&self, request: Release) -> Answer<'_, ()> {
-        Box::pin(self.later(move |this| {
-            if lease::release(&mut this.data(), &request, this.time()) {
+        Box::pin(async move {
+            if self.later(|data, time| lease::release(data, &request, time)).await {
                 // Nobody listens: nobody is waiting.
-                let _ = this.shared.told.send((request.group, request.term));
+                let _ = self
+                    .shared
+                    .told
+                    .send((self.namespace.clone(), request.group, request.term));
             }
             Ok(())
-        }))
+        })
     }
 
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
-        Box::pin(self.later(move |this| Ok(ticks::take_over(&mut this.data(), &request, this.time()))))
+        Box::pin(self.later(move |data, time| Ok(ticks::take_over(data, &request, time))))
     }
 
     fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed> {
-        Box::pin(self.later(move |this| {
-            let (time, mut data) = (this.time(), this.data());
+        Box::pin(self.later(move |data, time| {
             batches
                 .iter()
-                .map(|batch| Ok(ticks::claim(&mut data, batch, time)))
+                .map(|batch| Ok(ticks::claim(data, batch, time)))
                 .collect()
         }))
     }
 
     fn settle(&self, batches: Vec<SettleBatch>) -> Answers<'_, Vec<Settled>> {
-        Box::pin(self.later(move |this| {
-            let (time, mut data) = (this.time(), this.data());
+        Box::pin(self.later(move |data, time| {
             batches
                 .iter()
-                .map(|batch| Ok(ticks::settle(&mut data, batch, time)))
+                .map(|batch| Ok(ticks::settle(data, batch, time)))
                 .collect()
         }))
     }
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
-        Box::pin(self.later(move |this| {
-            let data = this.data();
+        Box::pin(self.later(move |data, _| {
             let ledger = data.groups.get(group).and_then(|group| group.jobs.get(job));
             Ok(ledger.cloned().unwrap_or_default())
         }))
     }
 
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {
-        Box::pin(self.later(move |this| {
-            let now = this.time().moment;
-            let mut data = this.data();
-            data.roster.retain(|_, (_, ends)| now < *ends);
+        Box::pin(self.later(move |data, time| {
+            data.roster.retain(|_, (_, ends)| time.moment < *ends);
             let other = data
                 .roster
                 .iter()
@@ -270,14 +274,15 @@ impl Store for Embedded {
                     instance: holder.instance().to_owned(),
                 });
             }
-            data.roster.insert(entry.holder, (entry.service, now + entry.ttl));
+            data.roster
+                .insert(entry.holder, (entry.service, time.moment + entry.ttl));
             Ok(Enrolled::Yes)
         }))
     }
 
     fn leave(&self, holder: Holder) -> Answer<'_, ()> {
-        Box::pin(self.later(move |this| {
-            this.data().roster.remove(&holder);
+        Box::pin(self.later(move |data, _| {
+            data.roster.remove(&holder);
             Ok(())
         }))
     }
@@ -287,7 +292,8 @@ impl Store for Embedded {
         Box::pin(async move {
             loop {
                 match told.recv().await {
-                    Ok((group, term)) => ears.released(group.as_str(), term),
+                    Ok((namespace, group, term)) if namespace == self.namespace => ears.released(group.as_str(), term),
+                    Ok(_) => {}
                     Err(broadcast::error::RecvError::Lagged(_)) => ears.gap(),
                     // The sender lives in `self`.
                     Err(broadcast::error::RecvError::Closed) => return,

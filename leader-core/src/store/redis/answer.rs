@@ -31,6 +31,11 @@ pub(super) fn instant(text: &str) -> Result<Timestamp, StoreError> {
     Timestamp::from_millisecond(millis).map_err(|_| odd(&format!("instant `{text}`")))
 }
 
+fn micros(text: &str) -> Result<Timestamp, StoreError> {
+    let micros: i64 = text.parse().map_err(|_| odd(&format!("instant `{text}`")))?;
+    Timestamp::from_microsecond(micros).map_err(|_| odd(&format!("instant `{text}`")))
+}
+
 fn holder(text: &str) -> Option<Holder> {
     (!text.is_empty()).then(|| Holder::from_store(text))
 }
@@ -60,7 +65,7 @@ pub(super) fn campaigned(value: Value) -> Result<Campaigned, StoreError> {
 pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
     let answer = texts(value)?;
     match answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["renewed"] => Ok(Renewed::Yes),
+        ["renewed", now] => Ok(Renewed::Yes { now: micros(now)? }),
         ["not_yours", held_by, term] => Ok(Renewed::NotYours {
             holder: holder(held_by),
             term: number(term)?,

@@ -1,0 +1,288 @@
+//! The start of an instance: settings gathered, checked all at once, and the framework's thread started.
+
+mod fault;
+mod settings;
+mod source;
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+pub use fault::{BootstrapError, Fault};
+pub use settings::JobSettings;
+pub use source::{Env, IntoStore, env};
+
+use crate::instance::Instance;
+use crate::job::extract::States;
+use crate::job::gate::Gate;
+use crate::job::record::Job;
+use crate::job::scope::{self, Gates};
+use crate::names::GroupName;
+use crate::runtime::config::{Candidacy, Config};
+use crate::runtime::engine::Refused;
+use crate::runtime::shared::Shared;
+use crate::runtime::thread;
+use crate::timing::Timing;
+use settings::Vars;
+use source::Source;
+
+/// Starts an instance: one lease for each group of the program's annotated functions, plus `default`.
+///
+/// `store` is a Redis or Valkey URL, a `redis::Client` (only its connection info is taken), [`Embedded`](crate::Embedded), or
+/// [`env()`]. Await the builder; it resolves when every group has had one answer from the store, or after one second. An
+/// unreachable store is no error unless [`require_store`](Bootstrap::require_store) says so: the instance then leads nothing and
+/// keeps trying.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), leader_core::BootstrapError> {
+/// let instance = leader_core::bootstrap(leader_core::Embedded::new()).await?;
+/// assert!(instance.is_leader("default"));
+/// instance.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Every plain setting can also be given by an environment variable, which wins over the code: `LEADER_NAMESPACE`,
+/// `LEADER_SERVICE`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
+/// `LEADER_FIRST_START`, `LEADER_REQUIRE_STORE`, `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for
+/// every other character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression).
+#[must_use = "an instance starts when the builder is awaited"]
+pub fn bootstrap(store: impl IntoStore) -> Bootstrap {
+    Bootstrap::new(store.into_source())
+}
+
+/// The settings of an instance that is about to start; made by [`bootstrap`].
+#[must_use = "an instance starts when the builder is awaited"]
+#[derive(Debug)]
+pub struct Bootstrap {
+    source: Result<Source, Fault>,
+    namespace: Option<String>,
+    service: Option<String>,
+    instance_id: Option<String>,
+    timing: Timing,
+    drain: Duration,
+    groups: Vec<String>,
+    candidacy: Candidacy,
+    faults: Vec<Fault>,
+    jobs: Vec<(String, JobSettings)>,
+    expected: Vec<&'static str>,
+    states: States,
+    first_start: bool,
+    require_store: bool,
+    single_process: bool,
+    vars: Vars,
+}
+
+/// The bound of a step-down's wait for its bodies.
+const DRAIN: Duration = Duration::from_secs(10);
+
+impl Bootstrap {
+    fn new(source: Result<Source, Fault>) -> Self {
+        Self {
+            source,
+            namespace: None,
+            service: None,
+            instance_id: None,
+            timing: Timing::default(),
+            drain: DRAIN,
+            groups: Vec::new(),
+            candidacy: Candidacy::All,
+            faults: Vec::new(),
+            jobs: Vec::new(),
+            expected: Vec::new(),
+            states: States::default(),
+            first_start: false,
+            require_store: false,
+            single_process: false,
+            vars: Vars::process(),
+        }
+    }
+
+    /// A value for every job that asks for its type as `State<T>`.
+    pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.states.insert(value);
+        self
+    }
+
+    /// What separates this fleet from others on the same store. Empty, the default, gives plain `leader:<group>` keys.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// The name of the program; the executable's, unless given. All instances of a namespace run one service.
+    pub fn service(mut self, service: impl Into<String>) -> Self {
+        self.service = Some(service.into());
+        self
+    }
+
+    /// A label for this instance; host name, process id and a random part, unless given. It does not make two processes one: what
+    /// a lease names has a random part besides.
+    pub fn instance_id(mut self, id: impl Into<String>) -> Self {
+        self.instance_id = Some(id.into());
+        self
+    }
+
+    /// The times of the elections.
+    pub fn timing(mut self, timing: Timing) -> Self {
+        self.timing = timing;
+        self
+    }
+
+    /// How long a step-down or shutdown waits for running bodies before it drops them; 10 s unless given.
+    pub fn drain(mut self, bound: Duration) -> Self {
+        self.drain = bound;
+        self
+    }
+
+    /// Groups to lead besides those of the annotated functions.
+    pub fn groups<G: Into<String>>(mut self, groups: impl IntoIterator<Item = G>) -> Self {
+        self.groups.extend(groups.into_iter().map(Into::into));
+        self
+    }
+
+    /// Whether to take part in elections; `false` makes an instance that only watches.
+    pub fn campaign(mut self, campaign: bool) -> Self {
+        self.candidacy = if campaign { Candidacy::All } else { Candidacy::None };
+        self
+    }
+
+    /// Takes part in the elections of these groups only.
+    pub fn campaign_only<G: Into<String>>(mut self, groups: impl IntoIterator<Item = G>) -> Self {
+        let mut only = std::collections::BTreeSet::new();
+        for group in groups {
+            match GroupName::new(group.into()) {
+                Ok(group) => {
+                    only.insert(group);
+                }
+                Err(error) => self.faults.push(error.into()),
+            }
+        }
+        self.candidacy = Candidacy::Only(only);
+        self
+    }
+
+    /// Demands that a job is part of the program. Naming its type here also links the crate that it lives in: a crate that nothing
+    /// names is not linked, and its jobs vanish silently.
+    pub fn expect<J: Job>(mut self) -> Self {
+        self.expected.push(J::NAME);
+        self
+    }
+
+    /// Changes a job's schedule.
+    ///
+    /// ```
+    /// # fn doc() {
+    /// # let _ =
+    /// leader_core::bootstrap(leader_core::Embedded::new())
+    ///     .job("purge_sessions", |job| job.cron("0 4 * * *"))
+    /// # ;
+    /// # }
+    /// ```
+    pub fn job(mut self, name: impl Into<String>, change: impl FnOnce(JobSettings) -> JobSettings) -> Self {
+        self.jobs.push((name.into(), change(JobSettings::default())));
+        self
+    }
+
+    /// Takes a job off this instance's schedule.
+    pub fn disable(self, name: impl Into<String>) -> Self {
+        self.job(name, JobSettings::off)
+    }
+
+    /// Makes an unreachable store an error of the start.
+    pub fn require_store(mut self) -> Self {
+        self.require_store = true;
+        self
+    }
+
+    /// The promise that this is the first start ever of the fleet's groups, so that no leader of an earlier life can believe. It
+    /// skips the quarantine of one TTL.
+    pub fn first_start(mut self, first: bool) -> Self {
+        self.first_start = first;
+        self
+    }
+
+    /// The promise that the service runs as one process, which allows the embedded store under Kubernetes.
+    pub fn single_process(mut self) -> Self {
+        self.single_process = true;
+        self
+    }
+
+    /// Takes environment variables from here instead of the process.
+    #[cfg(test)]
+    pub(crate) fn vars(mut self, vars: &'static [(&'static str, &'static str)]) -> Self {
+        self.vars = Vars::fixed(vars);
+        self
+    }
+
+    async fn start(self) -> Result<Instance, BootstrapError> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return Err(BootstrapError::NoRuntime);
+        }
+        let require_store = self.require_store || self.vars.flag("LEADER_REQUIRE_STORE").unwrap_or(false);
+        let (config, source) = settings::check(self)?;
+        let bound = config.timing.operation();
+        let (store, clock) = source.open(&config.namespace, bound);
+        let config = Config { clock, ..config };
+        let gate = |group: &GroupName| Arc::new(Gate::new(group.clone(), config.clock.clone()));
+        let gates = Arc::new(Gates::new(config.instance.clone(), config.groups.iter().map(gate)));
+        let (inbox, inputs) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared::new(config, Arc::clone(&gates), store.address(), inbox));
+        let (ready, first_answers) = oneshot::channel();
+        scope::register(&gates);
+        let instance = Instance::new(Arc::clone(&shared));
+        // Until the start has succeeded a dropped future, or an error, leaves nothing behind.
+        let unfinished = Unfinished(Some(Arc::clone(&shared)));
+        thread::start(&shared, store, inputs, ready).map_err(BootstrapError::Thread)?;
+        let verdict = first_answers.await.unwrap_or(Ok(()));
+        let health = match verdict {
+            Ok(()) => "ok".to_owned(),
+            Err(Refused::OtherService { service, instance }) => {
+                return Err(BootstrapError::OtherService {
+                    ours: shared.config.service.to_string(),
+                    theirs: service,
+                    instance,
+                    namespace: shared.config.namespace.to_string(),
+                });
+            }
+            Err(Refused::Unreachable(error)) if require_store => return Err(BootstrapError::Store(error)),
+            Err(Refused::Unreachable(error)) => format!("not reachable, trying on ({error})"),
+        };
+        unfinished.finish();
+        settings::announce(&shared, &health);
+        Ok(instance)
+    }
+}
+
+/// Stops a half-started instance when it is dropped.
+struct Unfinished(Option<Arc<Shared>>);
+
+impl Unfinished {
+    fn finish(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.take() {
+            scope::unregister(&shared.gates);
+            let (done, _) = oneshot::channel();
+            let request = crate::runtime::engine::Request::Shutdown { done };
+            shared.send(crate::runtime::engine::Input::Request(request));
+        }
+    }
+}
+
+impl IntoFuture for Bootstrap {
+    type Output = Result<Instance, BootstrapError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.start())
+    }
+}

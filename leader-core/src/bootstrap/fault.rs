@@ -1,0 +1,148 @@
+//! Why an instance could not start.
+
+use crate::names::NameError;
+use crate::schedule::ScheduleError;
+use crate::store::StoreError;
+use crate::timing::TimingError;
+
+/// Why an instance could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// Settings that cannot work: all of them, not only the first.
+    #[error("{}", list(.0))]
+    Invalid(Vec<Fault>),
+    /// Another service is alive in the namespace.
+    #[error(
+        "service `{theirs}` (instance {instance}) is alive in the namespace `{namespace}`, and this is service `{ours}`: give each a namespace \
+         of its own with `.namespace(..)`, or, where both are binaries of one service, one name with `.service(..)`"
+    )]
+    #[non_exhaustive]
+    OtherService {
+        /// This program's service.
+        ours: String,
+        /// The other one.
+        theirs: String,
+        /// One of its instances.
+        instance: String,
+        /// The namespace.
+        namespace: String,
+    },
+    /// The store is unreachable, and `.require_store()` makes that an error.
+    #[error("the store is required and cannot be used")]
+    Store(#[source] StoreError),
+    /// Not called inside a tokio runtime.
+    #[error("no tokio runtime: call `bootstrap(..).await` inside one, for example in `#[tokio::main]`")]
+    NoRuntime,
+    /// The system gave no thread.
+    #[error("the framework's thread could not be started")]
+    Thread(#[source] std::io::Error),
+}
+
+fn list(faults: &[Fault]) -> String {
+    match faults {
+        [one] => one.to_string(),
+        many => {
+            let mut text = format!("{} settings cannot work:", many.len());
+            for fault in many {
+                text.push_str("\n  - ");
+                text.push_str(&fault.to_string().replace('\n', "\n    "));
+            }
+            text
+        }
+    }
+}
+
+/// One setting that cannot work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// A name is not legal.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The times do not fit together.
+    #[error(transparent)]
+    Timing(#[from] TimingError),
+    /// The store's address cannot be used.
+    #[error("{}", crate::job::output::chain(.0))]
+    Store(StoreError),
+    /// No store was given.
+    #[error(
+        "no store: set LEADER_REDIS_URL to a `redis://` URL, or LEADER_STORE=embedded for a fleet of this process alone"
+    )]
+    NoStore,
+    /// Both kinds of store were given.
+    #[error("LEADER_REDIS_URL and LEADER_STORE=embedded are both set: unset one of them")]
+    TwoStores,
+    /// A job asks for a state that nobody gave.
+    #[error(
+        "job `{job}` asks for `State<{state}>`: give it with `.state(value)`, or make the argument `Option<State<{state}>>`"
+    )]
+    #[non_exhaustive]
+    MissingState {
+        /// The job.
+        job: &'static str,
+        /// The type.
+        state: &'static str,
+    },
+    /// Two states of one type.
+    #[error("two values of type `{state}` were given to `.state(..)`: wrap one of them in a type of its own")]
+    #[non_exhaustive]
+    DoubledState {
+        /// The type.
+        state: &'static str,
+    },
+    /// Two jobs of one name.
+    #[error("two jobs are named `{job}`, in `{first}` and in `{second}`: give one of them another with `name = \"…\"`")]
+    #[non_exhaustive]
+    DoubledJob {
+        /// The name.
+        job: &'static str,
+        /// The module of one.
+        first: &'static str,
+        /// The module of the other.
+        second: &'static str,
+    },
+    /// A setting names a job that the program does not have.
+    #[error("`{job}` is no job of this program; it has {known}")]
+    #[non_exhaustive]
+    UnknownJob {
+        /// The name.
+        job: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// A long-lived body asks for a tick.
+    #[error("`{job}` is a `while_leading` body and has no tick: take a `Lead` instead")]
+    #[non_exhaustive]
+    NoTick {
+        /// The body.
+        job: &'static str,
+    },
+    /// A schedule is not legal.
+    #[error("the schedule of `{job}`: {error}")]
+    #[non_exhaustive]
+    Schedule {
+        /// The job.
+        job: String,
+        /// Why.
+        error: ScheduleError,
+    },
+    /// An environment variable is not legal.
+    #[error("{variable}={value} is refused: {reason}")]
+    #[non_exhaustive]
+    Variable {
+        /// The variable.
+        variable: String,
+        /// Its value.
+        value: String,
+        /// Why.
+        reason: String,
+    },
+    /// The embedded store in a fleet of several processes.
+    #[error(
+        "the embedded store is a fleet of this process alone, and this runs under Kubernetes: give a Redis URL, \
+         or promise a single process with `.single_process()`"
+    )]
+    EmbeddedUnderKubernetes,
+}

@@ -1,0 +1,187 @@
+//! The one list of things worth telling.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::broadcast;
+
+use crate::clock::Moment;
+use crate::election::Lost;
+use crate::job::outcome::Outcome;
+use crate::job::tick::Origin;
+use crate::names::{GroupName, InstanceId, JobName};
+
+/// Something that happened on this instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The instance has joined its fleet and takes part in its elections.
+    #[non_exhaustive]
+    Started {
+        /// The instance.
+        instance: InstanceId,
+    },
+    /// This instance leads a group.
+    #[non_exhaustive]
+    Elected {
+        /// The group.
+        group: GroupName,
+        /// The new term.
+        term: u64,
+    },
+    /// This instance leads a group no longer.
+    #[non_exhaustive]
+    Lost {
+        /// The group.
+        group: GroupName,
+        /// The term that ended.
+        term: u64,
+        /// Why.
+        reason: Lost,
+        /// When belief ended. A frozen process tells it only after it wakes.
+        ended: Moment,
+    },
+    /// This instance gives a group up: nothing new is started, and running bodies have been told.
+    #[non_exhaustive]
+    Draining {
+        /// The group.
+        group: GroupName,
+        /// The term.
+        term: u64,
+    },
+    /// A renewal failed; it is retried while trust lasts.
+    #[non_exhaustive]
+    RenewalFailed {
+        /// The group.
+        group: GroupName,
+        /// The term.
+        term: u64,
+        /// How many failed in a row.
+        failures: u32,
+    },
+    /// Nobody may lead a group yet: its first start ever, or the store has lost data, and an old leader may still believe.
+    #[non_exhaustive]
+    Quarantined {
+        /// The group.
+        group: GroupName,
+        /// For how long.
+        remaining: Duration,
+    },
+    /// A job's body was started.
+    #[non_exhaustive]
+    RunStarted {
+        /// The job.
+        job: JobName,
+        /// Its group.
+        group: GroupName,
+        /// The planned instant.
+        scheduled_at: Timestamp,
+        /// When the body was started, by the wall clock.
+        started_at: Timestamp,
+        /// The run's fence.
+        fence: u64,
+        /// The term it runs under.
+        term: u64,
+        /// Why it was made.
+        origin: Origin,
+    },
+    /// What became of one tick, or of several in a row, is recorded.
+    #[non_exhaustive]
+    Decided {
+        /// The job.
+        job: JobName,
+        /// Its group.
+        group: GroupName,
+        /// The first tick.
+        first: Timestamp,
+        /// The last tick.
+        last: Timestamp,
+        /// How many.
+        count: u64,
+        /// What became of them.
+        outcome: Outcome,
+        /// The run's fence; 0 without a run.
+        fence: u64,
+        /// Why the run was made.
+        origin: Origin,
+        /// The body's error; empty for none.
+        error: String,
+    },
+    /// A long-lived body ended before its leadership did, and is started again after a pause.
+    #[non_exhaustive]
+    BodyEnded {
+        /// The body's name.
+        name: JobName,
+        /// Its group.
+        group: GroupName,
+        /// The error or panic; empty for none.
+        error: String,
+        /// The pause.
+        again_in: Duration,
+    },
+    /// An operation of the store failed; told once until one succeeds.
+    #[non_exhaustive]
+    StoreFailed {
+        /// The error and its causes.
+        error: String,
+    },
+    /// The store answers again.
+    #[non_exhaustive]
+    StoreRecovered,
+    /// Another service is alive in the namespace: this instance stands by.
+    #[non_exhaustive]
+    OtherService {
+        /// That service.
+        service: String,
+        /// One of its instances.
+        instance: String,
+    },
+    /// The instance has left its fleet.
+    #[non_exhaustive]
+    Stopped {
+        /// The instance.
+        instance: InstanceId,
+    },
+}
+
+/// An event and when it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stamped {
+    /// When, by the suspend-counting clock.
+    pub at: Moment,
+    /// What.
+    pub event: Event,
+}
+
+/// How many events a slow reader may fall behind.
+pub(crate) const BACKLOG: usize = 4096;
+
+/// The events of one instance, from the moment of the call on. Only this reader may fall behind, and then says by how much.
+#[derive(Debug)]
+pub struct Events(pub(crate) broadcast::Receiver<Stamped>);
+
+/// Why no event came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventsError {
+    /// The reader was too slow: so many events were dropped. The next call gives the oldest that is left.
+    #[error("{0} events were dropped: read them faster")]
+    Lagged(u64),
+    /// The instance has stopped.
+    #[error("the instance has stopped")]
+    Stopped,
+}
+
+impl Events {
+    /// The next event. Cancel safe.
+    ///
+    /// # Errors
+    /// [`EventsError::Lagged`] after events were dropped, [`EventsError::Stopped`] after the last.
+    pub async fn recv(&mut self) -> Result<Stamped, EventsError> {
+        self.0.recv().await.map_err(|error| match error {
+            broadcast::error::RecvError::Lagged(count) => EventsError::Lagged(count),
+            broadcast::error::RecvError::Closed => EventsError::Stopped,
+        })
+    }
+}

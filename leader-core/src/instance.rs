@@ -1,0 +1,406 @@
+//! A handle on a running instance.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use tokio::sync::{oneshot, watch};
+
+use crate::event::Events;
+use crate::job::gate::{GroupStatus, Lead};
+use crate::job::output::JobOutput;
+use crate::job::record::Job;
+use crate::job::scope::{self, Scope, Skipped};
+use crate::names::{GroupName, InstanceId, JobName, Namespace, ServiceName};
+use crate::runtime::config::LifeSpec;
+use crate::runtime::engine::{Input, Request};
+use crate::runtime::shared::Shared;
+use crate::store::{JobLedger, StoreError};
+use crate::timing::Timing;
+
+/// A handle on a running instance. Cheap to clone; dropping handles changes nothing: an instance runs until it is shut down, or
+/// until the runtime that started it is gone.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    shared: Arc<Shared>,
+}
+
+/// A job as this instance runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobStatus {
+    /// The job.
+    pub name: JobName,
+    /// Its group.
+    pub group: GroupName,
+    /// Its schedule as written, `while leading` for a long-lived body.
+    pub schedule: String,
+    /// The same in words, where there are simple ones.
+    pub words: String,
+    /// The next planned tick; `None` without one.
+    pub next: Option<Timestamp>,
+}
+
+/// A group could not be given up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepDownError {
+    /// This instance does not lead the group.
+    #[error("this instance does not lead `{0}`, so it cannot step down: ask the one that does")]
+    NotLeader(String),
+    /// The instance has stopped.
+    #[error("the instance has stopped")]
+    Stopped,
+}
+
+/// A read of the ledger failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// The name is no job of this instance.
+    #[error("`{0}` is no job of this instance")]
+    UnknownJob(String),
+    /// The store did not answer.
+    #[error("the ledger could not be read")]
+    Store(#[source] StoreError),
+    /// The instance has stopped.
+    #[error("the instance has stopped")]
+    Stopped,
+}
+
+/// A group's status, and its changes.
+#[derive(Clone, Debug)]
+pub struct GroupWatch(watch::Receiver<GroupStatus>);
+
+impl GroupWatch {
+    /// The status now.
+    #[must_use]
+    pub fn current(&self) -> GroupStatus {
+        self.0.borrow().clone()
+    }
+
+    /// Waits for the next change and gives the status after it; `None` when the instance is gone. Cancel safe.
+    pub async fn changed(&mut self) -> Option<GroupStatus> {
+        self.0.changed().await.ok()?;
+        Some(self.0.borrow_and_update().clone())
+    }
+}
+
+/// A long-lived body given to [`Instance::while_leading`]. Dropping it changes nothing.
+#[derive(Debug)]
+pub struct WhileLeading {
+    shared: Arc<Shared>,
+    name: JobName,
+}
+
+impl WhileLeading {
+    /// Ends the body: it is dropped at its next poll and not started again.
+    pub fn stop(self) {
+        self.shared.send(Input::Request(Request::EndLife(self.name)));
+    }
+}
+
+impl Instance {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// The instance's id.
+    #[must_use]
+    pub fn id(&self) -> &InstanceId {
+        &self.shared.config.instance
+    }
+
+    /// The program that it runs.
+    #[must_use]
+    pub fn service(&self) -> &ServiceName {
+        &self.shared.config.service
+    }
+
+    /// The fleet's namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &Namespace {
+        &self.shared.config.namespace
+    }
+
+    /// The times of its elections.
+    #[must_use]
+    pub fn timing(&self) -> Timing {
+        self.shared.config.timing
+    }
+
+    /// Whether this instance leads `group` and may start work for it now: a look at a clock, never at the store.
+    ///
+    /// A group that the instance does not know is never led. Where data is written, pass a fence as well: between this answer and the
+    /// write any time may pass.
+    #[inline]
+    #[must_use]
+    pub fn is_leader(&self, group: &str) -> bool {
+        self.shared.gates.get(group).is_some_and(|gate| gate.is_open())
+    }
+
+    /// What the instance knows of each group, by name.
+    #[must_use]
+    pub fn groups(&self) -> Vec<GroupStatus> {
+        self.shared
+            .gates
+            .iter()
+            .map(|gate| gate.status().borrow().clone())
+            .collect()
+    }
+
+    /// Watches a group; `None` when the instance does not know it.
+    #[must_use]
+    pub fn watch(&self, group: &str) -> Option<GroupWatch> {
+        Some(GroupWatch(self.shared.gates.get(group)?.status().subscribe()))
+    }
+
+    /// The jobs that this instance runs where it leads, by name.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<JobStatus> {
+        let config = &self.shared.config;
+        let now = config.clock.wall();
+        let scheduled = config.jobs.iter().map(|job| JobStatus {
+            name: job.name.clone(),
+            group: job.group.clone(),
+            schedule: job.rule.schedule.to_string(),
+            words: job.rule.schedule.describe(),
+            next: job.rule.schedule.next(now),
+        });
+        let live = config.lives.iter().map(|life| JobStatus {
+            name: life.name.clone(),
+            group: life.group.clone(),
+            schedule: "while leading".to_owned(),
+            words: "while leading".to_owned(),
+            next: None,
+        });
+        let mut jobs: Vec<_> = scheduled.chain(live).collect();
+        jobs.sort_by(|a, b| a.name.cmp(&b.name));
+        jobs
+    }
+
+    /// The instance's events from now on.
+    #[must_use]
+    pub fn events(&self) -> Events {
+        Events(self.shared.listen())
+    }
+
+    /// What the store has recorded of a job. Cancel safe.
+    ///
+    /// # Errors
+    /// [`LedgerError`], when the job is not this instance's or the store does not answer.
+    pub async fn ledger(&self, job: &str) -> Result<JobLedger, LedgerError> {
+        let spec = self.shared.config.jobs.iter().find(|spec| spec.name.as_str() == job);
+        let name = spec
+            .map(|spec| spec.name.clone())
+            .ok_or_else(|| LedgerError::UnknownJob(job.to_owned()))?;
+        let (answer, read) = oneshot::channel();
+        self.shared.send(Input::Request(Request::Ledger { job: name, answer }));
+        read.await
+            .map_err(|_| LedgerError::Stopped)?
+            .map_err(LedgerError::Store)
+    }
+
+    /// How many ticks of a job's schedule lie in (after, until]; `None` when the job is not this instance's, or has no schedule.
+    #[must_use]
+    pub fn count_ticks(&self, job: &str, after: Timestamp, until: Timestamp) -> Option<u64> {
+        let spec = self.shared.config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
+        Some(spec.rule.schedule.count(after, until))
+    }
+
+    /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
+        let scope = Scope {
+            gates: Some(Arc::clone(&self.shared.gates)),
+            lead: None,
+        };
+        scope::within(scope, future)
+    }
+
+    /// Work for the leader of a group that has no function of its own.
+    #[must_use]
+    pub fn group<'a>(&'a self, name: &'a str) -> Group<'a> {
+        Group { instance: self, name }
+    }
+
+    /// Runs a long-lived body for as long as this instance leads `group`: started at each grant, told by
+    /// [`Lead::cancelled`] a little before its end, dropped at its end, and restarted after a pause (1 s, doubling to 60 s) when it
+    /// returns early.
+    ///
+    /// # Errors
+    /// The name of a group that the instance does not know: give it to `bootstrap(..).groups([..])`.
+    pub fn while_leading<F, Fut>(&self, group: &str, body: F) -> Result<WhileLeading, UnknownGroup>
+    where
+        F: Fn(Lead) -> Fut + Send + Sync + 'static,
+        Fut: Future + Send + 'static,
+        Fut::Output: JobOutput,
+    {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let gate = self
+            .shared
+            .gates
+            .get(group)
+            .ok_or_else(|| UnknownGroup(group.to_owned()))?;
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        // Digits and letters within the limit of a name.
+        let name = JobName::new(format!("while_leading-{number}")).expect("a legal name");
+        let spec = LifeSpec {
+            name: name.clone(),
+            group: gate.group().clone(),
+            start: Arc::new(move |given| {
+                let body = body(given.lead.clone());
+                Box::pin(async move { Ok(body.await.into_result()) })
+            }),
+        };
+        self.shared.send(Input::Request(Request::Live(spec)));
+        let shared = Arc::clone(&self.shared);
+        Ok(WhileLeading { shared, name })
+    }
+
+    /// Gives up the lead of a group: nothing new starts, running bodies are told and waited for (the drain bound at the most), then
+    /// the lease is given back and this instance stays out of the race for the cool-down. Resolves when the lease is given back or
+    /// lost. Dropping the future does not stop the step-down.
+    ///
+    /// # Errors
+    /// [`StepDownError::NotLeader`] when this instance does not lead the group.
+    pub async fn step_down(&self, group: &str) -> Result<(), StepDownError> {
+        let not_leader = || StepDownError::NotLeader(group.to_owned());
+        let name = self.shared.gates.get(group).ok_or_else(not_leader)?.group().clone();
+        let (done, over) = oneshot::channel();
+        self.shared
+            .send(Input::Request(Request::StepDown { group: name, done }));
+        over.await
+            .map_err(|_| StepDownError::Stopped)?
+            .map_err(|()| not_leader())
+    }
+
+    /// Completes at the first SIGTERM or SIGINT (Ctrl-C elsewhere). Installs the handlers when first polled, and no sooner. Cancel
+    /// safe.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime whose IO driver is enabled.
+    pub async fn shutdown_signal(&self) {
+        match Signals::install() {
+            Ok(mut signals) => signals.next().await,
+            Err(error) => {
+                tracing::error!(%error, "no signal handler could be installed: shut the instance down by other means");
+                std::future::pending().await
+            }
+        }
+    }
+
+    /// Leaves the fleet: gates close, running bodies are told and waited for (the drain bound at the most), leases are given back.
+    /// Resolves when the instance has stopped. Dropping the future does not stop the shutdown; a second call waits for the same one.
+    pub async fn shutdown(&self) {
+        let (done, over) = oneshot::channel();
+        self.shared.send(Input::Request(Request::Shutdown { done }));
+        // A closed channel is an instance that has stopped.
+        let _ = over.await;
+    }
+
+    /// Waits for SIGTERM or SIGINT, then shuts down. A second signal ends the process at once, with exit code 130.
+    ///
+    /// # Errors
+    /// When no signal handler can be installed.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime whose IO driver is enabled.
+    pub async fn run_until_shutdown(&self) -> Result<(), std::io::Error> {
+        let mut signals = Signals::install()?;
+        signals.next().await;
+        tracing::info!(instance = %self.id(), "shutting down; a second signal ends the process at once");
+        tokio::select! {
+            () = self.shutdown() => Ok(()),
+            () = signals.next() => {
+                tracing::warn!(instance = %self.id(), "second signal: exiting without the drain");
+                std::process::exit(130)
+            }
+        }
+    }
+
+    /// Runs one tick of a job now, on an instance whose store was made by `Embedded::for_test()` or any other: claimed like every run,
+    /// without touching the job's cursor. Gives the outcome and the body's error text.
+    ///
+    /// # Errors
+    /// A text, when the job is not this instance's, or its group is not led here, or an earlier run has not ended.
+    #[cfg(feature = "testing")]
+    pub async fn run_tick<J: Job>(&self, at: Timestamp) -> Result<(crate::Outcome, String), String> {
+        let jobs = &self.shared.config.jobs;
+        let job = jobs.iter().position(|spec| spec.name.as_str() == J::NAME);
+        let job = job.ok_or_else(|| format!("`{}` is no scheduled job of this instance", J::NAME))?;
+        let (done, over) = oneshot::channel();
+        self.shared.send(Input::Request(Request::RunTick { job, at, done }));
+        over.await.map_err(|_| "the instance has stopped".to_owned())?
+    }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn request(&self, request: Request) {
+        self.shared.send(Input::Request(request));
+    }
+}
+
+/// A group that the instance does not know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this instance does not know the group `{0}`: give it to `bootstrap(..).groups([..])`")]
+pub struct UnknownGroup(String);
+
+/// Work for the leader of one group; made by [`Instance::group`].
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    instance: &'a Instance,
+    name: &'a str,
+}
+
+impl Group<'_> {
+    /// Runs a future if this instance leads the group; decided once, at the first poll. [`current()`](crate::current) works inside.
+    ///
+    /// # Errors
+    /// [`Skipped`], when it does not lead it.
+    pub async fn run<F: Future>(self, future: F) -> Result<F::Output, Skipped> {
+        let entry = self.instance.scope(async { scope::enter(self.name) }).await?;
+        Ok(entry.run(future).await)
+    }
+}
+
+/// The signals that end a process.
+#[cfg(unix)]
+struct Signals {
+    term: tokio::signal::unix::Signal,
+    int: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn install() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+}
+
+/// The signals that end a process.
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn install() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

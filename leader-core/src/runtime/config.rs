@@ -1,0 +1,92 @@
+//! What an instance was given, checked.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::job::extract::States;
+use crate::job::record::{Body, OnLoss};
+use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
+use crate::schedule::planner::Rule;
+use crate::timing::Timing;
+
+/// An instance's settings.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) namespace: Namespace,
+    pub(crate) service: ServiceName,
+    pub(crate) instance: InstanceId,
+    pub(crate) holder: Holder,
+    pub(crate) timing: Timing,
+    /// The bound of a step-down's wait for its bodies.
+    pub(crate) drain: Duration,
+    pub(crate) first_start: bool,
+    pub(crate) candidacy: Candidacy,
+    /// Triggers fire only by hand.
+    pub(crate) manual_ticks: bool,
+    pub(crate) clock: Clock,
+    pub(crate) states: States,
+    pub(crate) groups: Vec<GroupName>,
+    pub(crate) jobs: Vec<JobSpec>,
+    pub(crate) lives: Vec<LifeSpec>,
+}
+
+/// In which elections an instance takes part.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Candidacy {
+    #[default]
+    All,
+    None,
+    Only(BTreeSet<GroupName>),
+}
+
+impl Candidacy {
+    pub(crate) fn has(&self, group: &GroupName) -> bool {
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::Only(groups) => groups.contains(group),
+        }
+    }
+}
+
+/// A scheduled job.
+#[derive(Clone)]
+pub(crate) struct JobSpec {
+    pub(crate) name: JobName,
+    pub(crate) group: GroupName,
+    pub(crate) rule: Rule,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) on_loss: OnLoss,
+    pub(crate) body: Body,
+}
+
+impl std::fmt::Debug for JobSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JobSpec")
+            .field("name", &self.name)
+            .field("group", &self.group)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes the future of a long-lived body.
+pub(crate) type LifeFn = Arc<dyn Fn(&crate::job::extract::Given<'_>) -> crate::job::record::BodyFuture + Send + Sync>;
+
+/// A body that lives as long as a leadership.
+#[derive(Clone)]
+pub(crate) struct LifeSpec {
+    pub(crate) name: JobName,
+    pub(crate) group: GroupName,
+    pub(crate) start: LifeFn,
+}
+
+impl std::fmt::Debug for LifeSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LifeSpec")
+            .field("name", &self.name)
+            .field("group", &self.group)
+            .finish_non_exhaustive()
+    }
+}

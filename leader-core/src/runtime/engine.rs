@@ -1,0 +1,398 @@
+//! The one task that owns an instance's state: elections, plans, runs.
+//!
+//! It never waits for anything but its next input or its next timer: every question to the store is a task of its own on the
+//! same thread, whose answer comes back as an input.
+
+mod elections;
+mod input;
+mod lives;
+mod requests;
+mod runs;
+mod ticks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) use input::{Input, Refused, Request};
+
+use super::shared::Shared;
+use crate::clock::Moment;
+use crate::election::Election;
+use crate::event::Event;
+use crate::job::gate::Gate;
+use crate::schedule::planner::Planner;
+use crate::schedule::planning::PlanningClock;
+use crate::store::{Enrolled, Entry, Store, StoreError};
+
+/// How long a store may be silent about the roster line before the line dies, beyond the lease's own time.
+const ROSTER_SLACK: u32 = 2;
+/// How long a start waits for the store's first answers.
+const FIRST_ANSWERS: Duration = Duration::from_secs(1);
+/// The most inputs that are taken before timers are looked at again.
+const INPUTS_AT_ONCE: usize = 256;
+
+pub(crate) struct Engine {
+    shared: Arc<Shared>,
+    store: Arc<dyn Store>,
+    bodies: Handle,
+    inbox: mpsc::UnboundedReceiver<Input>,
+    groups: Vec<GroupState>,
+    planner: Planner,
+    planning: PlanningClock,
+    ticks: ticks::Ticks,
+    runs: runs::Runs,
+    lives: lives::Lives,
+    roster: Roster,
+    link: Link,
+    stopping: Option<Stopping>,
+    /// Told when the first answers are there, and when to stop waiting for them.
+    ready: Option<(oneshot::Sender<Result<(), Refused>>, Moment)>,
+}
+
+/// One group's election and what hangs on it.
+struct GroupState {
+    gate: Arc<Gate>,
+    election: Election,
+    /// The jobs of the group, by their index in the configuration.
+    jobs: Vec<usize>,
+    /// The highest term or fence ever seen.
+    known: u64,
+    /// Whether the store has answered a campaign.
+    answered: bool,
+    /// The term whose cursors have been asked for, or are known.
+    taken_over: Option<u64>,
+    take_over_again: Option<Moment>,
+    /// Set while draining: the term, to be reported as drained.
+    draining: Option<u64>,
+    /// Who asked for the step-down.
+    step_down: Vec<oneshot::Sender<Result<(), ()>>>,
+}
+
+#[derive(Default)]
+struct Roster {
+    enrolled: bool,
+    in_flight: bool,
+    next: Option<Moment>,
+}
+
+/// Whether the store answers.
+#[derive(Default)]
+struct Link {
+    /// Why it does not.
+    failing: Option<StoreError>,
+    connected_since: Option<Moment>,
+}
+
+struct Stopping {
+    waiting: Vec<oneshot::Sender<()>>,
+    bound: Moment,
+    left: bool,
+    leaving: bool,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        store: Arc<dyn Store>,
+        bodies: Handle,
+        inbox: mpsc::UnboundedReceiver<Input>,
+        ready: oneshot::Sender<Result<(), Refused>>,
+    ) -> Self {
+        let config = &shared.config;
+        let now = config.clock.now();
+        let group = |gate: &Arc<Gate>| {
+            let of_group =
+                |(index, job): (usize, &super::config::JobSpec)| (job.group == *gate.group()).then_some(index);
+            let preference = preference(gate.group().as_str(), config.instance.as_str());
+            GroupState {
+                gate: Arc::clone(gate),
+                // Nobody campaigns before the roster has let the instance in.
+                election: Election::new(config.timing, config.drain, preference, false, now),
+                jobs: config.jobs.iter().enumerate().filter_map(of_group).collect(),
+                known: 0,
+                answered: false,
+                taken_over: None,
+                take_over_again: None,
+                draining: None,
+                step_down: Vec::new(),
+            }
+        };
+        Self {
+            groups: shared.gates.iter().map(group).collect(),
+            planner: Planner::default(),
+            planning: PlanningClock::new(config.clock.wall(), now),
+            ticks: ticks::Ticks::default(),
+            runs: runs::Runs::default(),
+            lives: lives::Lives::new(config.lives.clone()),
+            roster: Roster::default(),
+            link: Link::default(),
+            stopping: None,
+            ready: Some((ready, now + FIRST_ANSWERS)),
+            shared,
+            store,
+            bodies,
+            inbox,
+        }
+    }
+
+    /// Runs until the instance has stopped.
+    pub(crate) async fn run(mut self) {
+        let clock = self.shared.config.clock.clone();
+        let step = self.shared.config.timing.ttl() / 10;
+        loop {
+            self.turn(clock.now());
+            if self.is_finished() {
+                break;
+            }
+            let wake = self.next_wake();
+            tokio::select! {
+                biased;
+                input = self.inbox.recv() => {
+                    let Some(input) = input else { break };
+                    self.take(input);
+                    for _ in 0..INPUTS_AT_ONCE {
+                        let Ok(input) = self.inbox.try_recv() else { break };
+                        self.take(input);
+                    }
+                }
+                () = clock.sleep_until(wake, step) => {}
+            }
+        }
+        let instance = self.shared.config.instance.clone();
+        self.shared.tell(Event::Stopped { instance });
+        for waiting in self.stopping.take().into_iter().flat_map(|stopping| stopping.waiting) {
+            let _ = waiting.send(());
+        }
+    }
+
+    /// Everything that time alone brings about.
+    fn turn(&mut self, now: Moment) {
+        self.roster_turn(now);
+        self.elections_turn(now);
+        self.ticks_turn(now);
+        self.runs_turn(now);
+        self.lives_turn(now);
+        self.drains_turn(now);
+        self.stopping_turn(now);
+        self.ready_turn(now);
+    }
+
+    fn next_wake(&mut self) -> Moment {
+        let now = self.now();
+        let elections = self
+            .groups
+            .iter()
+            .filter_map(|group| group.election.poll_timeout())
+            .min();
+        let take_overs = self.groups.iter().filter_map(|group| group.take_over_again).min();
+        [
+            elections,
+            take_overs,
+            self.roster.next.filter(|_| !self.roster.in_flight),
+            self.ticks_wake(now),
+            self.runs.next_wake(),
+            self.lives.next_wake(),
+            self.stopping
+                .as_ref()
+                .filter(|stopping| !stopping.leaving)
+                .map(|stopping| stopping.bound),
+            self.ready.as_ref().map(|(_, by)| *by),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(now + Duration::from_secs(3600))
+    }
+
+    fn take(&mut self, input: Input) {
+        let now = self.now();
+        match input {
+            Input::Campaigned(answers) => self.campaigned(now, answers),
+            Input::Renewed { sent, answers } => self.renewed(now, sent, answers),
+            Input::Released { group, attempt, answer } => self.released(now, group, attempt, answer),
+            Input::TakenOver {
+                group,
+                term,
+                sent,
+                answer,
+            } => self.taken_over(now, group, term, sent, answer),
+            Input::Claimed { id, answers } => self.claimed(now, id, answers),
+            Input::Settled { ends, answers } => self.settled(now, ends, answers),
+            Input::Enrolled(answer) => self.enrolled(now, answer),
+            Input::Left => {
+                if let Some(stopping) = &mut self.stopping {
+                    stopping.left = true;
+                }
+            }
+            Input::RunEnded { fence, ending } => self.run_ended(now, fence, ending),
+            Input::LifeEnded { id, ending } => self.life_ended(now, id, ending),
+            // Only wakes the drain's look.
+            Input::CallsIdle => {}
+            Input::Told { group, term } => {
+                if let Some(group) = self
+                    .groups
+                    .iter_mut()
+                    .find(|state| state.gate.group().as_str() == group)
+                {
+                    group.election.told_of_release(now, term);
+                }
+            }
+            Input::Gap => self.groups.iter_mut().for_each(|group| group.election.look_again(now)),
+            Input::Request(request) => self.request(now, request),
+        }
+    }
+
+    fn now(&self) -> Moment {
+        self.shared.config.clock.now()
+    }
+
+    /// Asks the store in a task of its own; the answer comes back as an input.
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl Future<Output = T> + Send + 'static,
+        answer: impl FnOnce(T) -> Input + Send + 'static,
+    ) {
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move { shared.send(answer(question.await)) });
+    }
+
+    /// Notes whether the store answers; a first failure and a recovery are told.
+    fn heard<T>(&mut self, now: Moment, answer: &Result<T, StoreError>) {
+        match answer {
+            Ok(_) => {
+                self.link.connected_since.get_or_insert(now);
+                if self.link.failing.take().is_some() {
+                    self.shared.tell(Event::StoreRecovered);
+                }
+            }
+            Err(error) => {
+                self.link.connected_since = None;
+                if self.link.failing.replace(error.clone()).is_none() {
+                    let error = crate::job::output::chain(error);
+                    self.shared.tell(Event::StoreFailed { error });
+                }
+            }
+        }
+    }
+
+    fn roster_turn(&mut self, now: Moment) {
+        let due = self.roster.next.is_none_or(|at| now >= at);
+        if !due || self.roster.in_flight || self.stopping.is_some() {
+            return;
+        }
+        self.roster.in_flight = true;
+        let config = &self.shared.config;
+        let entry = Entry {
+            holder: config.holder.clone(),
+            service: config.service.clone(),
+            ttl: config.timing.ttl() * ROSTER_SLACK,
+        };
+        let store = Arc::clone(&self.store);
+        self.ask(async move { store.enrol(entry).await }, Input::Enrolled);
+    }
+
+    fn enrolled(&mut self, now: Moment, answer: Result<Enrolled, StoreError>) {
+        self.heard(now, &answer);
+        self.roster.in_flight = false;
+        let timing = self.shared.config.timing;
+        let again = if answer.is_ok() { timing.renew() } else { timing.retry() };
+        self.roster.next = Some(now + again);
+        match answer {
+            Ok(Enrolled::Yes) if self.roster.enrolled => {}
+            Ok(Enrolled::Yes) => {
+                self.roster.enrolled = true;
+                let instance = self.shared.config.instance.clone();
+                self.shared.tell(Event::Started { instance });
+                for group in &mut self.groups {
+                    let takes_part = self.shared.config.candidacy.has(group.gate.group());
+                    group.election.set_campaigning(takes_part);
+                    group.answered |= !takes_part;
+                }
+            }
+            Ok(Enrolled::OtherService { service, instance }) => {
+                if let Some((ready, _)) = self.ready.take() {
+                    let _ = ready.send(Err(Refused::OtherService { service, instance }));
+                } else {
+                    self.shared.tell(Event::OtherService { service, instance });
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Tells the starter once every group has had an answer, or when it has waited long enough.
+    fn ready_turn(&mut self, now: Moment) {
+        let Some((_, by)) = &self.ready else { return };
+        let answered = self.roster.enrolled && self.groups.iter().all(|group| group.answered);
+        if (answered || now >= *by)
+            && let Some((ready, _)) = self.ready.take()
+        {
+            // The starter decides whether that is an error; the engine keeps trying.
+            let verdict = match &self.link.failing {
+                Some(error) => Err(Refused::Unreachable(error.clone())),
+                None if self.roster.enrolled => Ok(()),
+                None => Err(Refused::Unreachable(StoreError::timed_out())),
+            };
+            let _ = ready.send(verdict);
+        }
+    }
+
+    fn drains_turn(&mut self, now: Moment) {
+        for index in 0..self.groups.len() {
+            let Some(term) = self.groups[index].draining else {
+                continue;
+            };
+            let group = self.groups[index].gate.group();
+            let busy = self.ticks.has_claims(index)
+                || self.runs.holds_up(group)
+                || self.lives.any_running(group)
+                || self.groups[index].gate.calls() > 0;
+            if !busy {
+                self.groups[index].draining = None;
+                self.groups[index].election.drained(now, term);
+                self.elections_turn(now);
+            }
+        }
+    }
+
+    fn stopping_turn(&mut self, now: Moment) {
+        let Some(stopping) = &mut self.stopping else {
+            return;
+        };
+        let quiet = self.groups.iter().all(|group| group.election.is_stopped()) && self.runs.is_quiet();
+        let over = now >= stopping.bound;
+        if !(quiet || over) || stopping.leaving {
+            return;
+        }
+        stopping.leaving = true;
+        self.runs.end_all();
+        let store = Arc::clone(&self.store);
+        let holder = self.shared.config.holder.clone();
+        self.ask(async move { store.leave(holder).await }, |_| Input::Left);
+    }
+
+    fn is_finished(&self) -> bool {
+        self.stopping.as_ref().is_some_and(|stopping| stopping.left)
+    }
+}
+
+/// A stable order of preference of instances for a group, different for each group (rendezvous hashing: Thaler and
+/// Ravishankar, 1996), so that groups that fall vacant together land on different instances.
+fn preference(group: &str, instance: &str) -> u16 {
+    // FNV-1a; the order need only be stable within a fleet of one version, and even.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in group.bytes().chain([0]).chain(instance.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    u16::try_from((hash >> 48) & 0xffff).unwrap_or(u16::MAX)
+}
+
+/// Fences in order of a deadline.
+type Deadlines = BTreeSet<(Moment, u64)>;
+type ByFence<T> = BTreeMap<u64, T>;

@@ -1,0 +1,279 @@
+//! Executes what the elections command, and feeds them what the store answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::input::{Group, GroupAnswers, Input};
+use super::{Engine, GroupState};
+use crate::clock::Moment;
+use crate::election::{Attempt, Command, Lost, Reply};
+use crate::event::Event;
+use crate::job::gate::{GroupStatus, Role};
+use crate::store::{Campaign, Campaigned, Release, Renewal, Renewed, StoreError, Verdict};
+
+/// The requests of one turn, sent together.
+#[derive(Default)]
+struct Outbox {
+    campaigns: Vec<(Group, Attempt, Campaign)>,
+    renewals: Vec<(Group, Attempt, Renewal)>,
+}
+
+/// The most leases that one round trip renews.
+const BATCH: usize = 64;
+
+impl Engine {
+    pub(super) fn elections_turn(&mut self, now: Moment) {
+        let mut outbox = Outbox::default();
+        for index in 0..self.groups.len() {
+            let election = &mut self.groups[index].election;
+            if election.poll_timeout().is_some_and(|at| now >= at) {
+                election.handle_timeout(now);
+            }
+            self.obey(now, index, &mut outbox);
+        }
+        if !outbox.renewals.is_empty() {
+            // Whatever falls due soon goes along, and stays in step from then on.
+            let ahead = self.shared.config.timing.renew() / 4;
+            for index in 0..self.groups.len() {
+                self.groups[index].election.renew_ahead(now, ahead);
+                self.obey(now, index, &mut outbox);
+            }
+        }
+        self.post(now, outbox);
+    }
+
+    fn obey(&mut self, now: Moment, index: Group, outbox: &mut Outbox) {
+        while let Some(command) = self.groups[index].election.poll_command() {
+            let state = &mut self.groups[index];
+            let group = state.gate.group().clone();
+            match command {
+                Command::Campaign { attempt, known } => {
+                    let config = &self.shared.config;
+                    let campaign = Campaign {
+                        group,
+                        holder: config.holder.clone(),
+                        ttl: config.timing.ttl(),
+                        known: known.max(state.known),
+                        // Only what has never had an answer may be a first start.
+                        first_start: config.first_start && !state.answered,
+                    };
+                    outbox.campaigns.push((index, attempt, campaign));
+                }
+                Command::Renew { attempt, term } => {
+                    let config = &self.shared.config;
+                    let renewal = Renewal {
+                        group,
+                        holder: config.holder.clone(),
+                        term,
+                        ttl: config.timing.ttl(),
+                    };
+                    outbox.renewals.push((index, attempt, renewal));
+                }
+                Command::Release {
+                    attempt,
+                    term,
+                    draining_since,
+                } => self.send_release(now, index, attempt, term, draining_since),
+                Command::Lead { term, until } => self.lead(now, index, term, until),
+                Command::Extend { term: _, until } => state.gate.extend(until),
+                Command::Tell { term } => state.gate.tell(term),
+                Command::Drain { term, bound: _ } => self.drain(index, term),
+                Command::Lose { term, reason, ended } => self.lose(index, term, reason, ended),
+                Command::RenewalFailed { term, failures } => {
+                    self.shared.tell(Event::RenewalFailed { group, term, failures });
+                }
+                Command::Quarantined { remaining } => self.shared.tell(Event::Quarantined { group, remaining }),
+                Command::Stopped => {}
+            }
+        }
+    }
+
+    fn post(&mut self, now: Moment, outbox: Outbox) {
+        if !outbox.campaigns.is_empty() {
+            let (keys, requests): (Vec<_>, Vec<_>) = outbox
+                .campaigns
+                .into_iter()
+                .map(|(group, attempt, request)| ((group, attempt), request))
+                .unzip();
+            let store = Arc::clone(&self.store);
+            self.ask(async move { store.campaign(requests).await }, move |answers| {
+                Input::Campaigned(keyed(keys, answers))
+            });
+        }
+        let mut renewals = outbox.renewals.into_iter().peekable();
+        let mut beats = self.beats_due(now, renewals.peek().is_some());
+        while renewals.peek().is_some() || !beats.is_empty() {
+            let (keys, requests): (Vec<_>, Vec<_>) = renewals
+                .by_ref()
+                .take(BATCH)
+                .map(|(group, attempt, request)| ((group, attempt), request))
+                .unzip();
+            let beats = std::mem::take(&mut beats);
+            let store = Arc::clone(&self.store);
+            self.ask(async move { store.renew(requests, beats).await }, move |answers| {
+                Input::Renewed {
+                    sent: now,
+                    answers: keyed(keys, answers),
+                }
+            });
+        }
+    }
+
+    fn send_release(&mut self, now: Moment, index: Group, attempt: Attempt, term: u64, since: Option<Moment>) {
+        let request = Release {
+            group: self.groups[index].gate.group().clone(),
+            holder: self.shared.config.holder.clone(),
+            term,
+            draining_since: since.map(|since| self.planning.at(now) - span(now.since(since))),
+        };
+        let store = Arc::clone(&self.store);
+        self.ask(async move { store.release(request).await }, move |answer| {
+            Input::Released {
+                group: index,
+                attempt,
+                answer,
+            }
+        });
+    }
+
+    pub(super) fn campaigned(&mut self, now: Moment, answers: GroupAnswers<Campaigned>) {
+        for (index, attempt, answer) in answers {
+            self.heard(now, &answer);
+            let state = &mut self.groups[index];
+            let reply = match answer {
+                Ok(Campaigned { verdict, holder }) => {
+                    state.answered |= !matches!(verdict, Verdict::Stale { .. });
+                    state.note(
+                        &verdict,
+                        holder.as_ref().map(|holder| holder.instance().to_owned()),
+                        self.shared.config.clock.wall(),
+                    );
+                    Reply::Campaign(verdict)
+                }
+                Err(_) => Reply::Failed,
+            };
+            state.election.handle_reply(now, attempt, &reply);
+        }
+        self.elections_turn(now);
+    }
+
+    pub(super) fn renewed(&mut self, now: Moment, sent: Moment, answers: GroupAnswers<Renewed>) {
+        for (index, attempt, answer) in answers {
+            self.heard(now, &answer);
+            let reply = match &answer {
+                Ok(Renewed::Yes { now: server }) => {
+                    self.planning.sample(sent, now, *server);
+                    Reply::Renewed
+                }
+                Ok(Renewed::NotYours { holder, term }) => Reply::NotYours {
+                    held: holder.is_some(),
+                    term: *term,
+                },
+                Err(_) => Reply::Failed,
+            };
+            self.groups[index].election.handle_reply(now, attempt, &reply);
+        }
+        self.elections_turn(now);
+    }
+
+    pub(super) fn released(&mut self, now: Moment, index: Group, attempt: Attempt, answer: Result<(), StoreError>) {
+        self.heard(now, &answer);
+        let reply = if answer.is_ok() { Reply::Released } else { Reply::Failed };
+        self.groups[index].election.handle_reply(now, attempt, &reply);
+        self.elections_turn(now);
+    }
+
+    fn lead(&mut self, now: Moment, index: Group, term: u64, until: Moment) {
+        let state = &mut self.groups[index];
+        state.known = state.known.max(term);
+        state.draining = None;
+        state.gate.open(term, until);
+        let since = self.shared.config.clock.wall();
+        let leader = self.shared.config.instance.to_string();
+        state.show(Role::Leader, Some(leader), term, Some(since));
+        let group = state.gate.group().clone();
+        self.shared.tell(Event::Elected { group, term });
+        self.take_over(now, index, term);
+        self.lives_begin(index, term);
+    }
+
+    fn drain(&mut self, index: Group, term: u64) {
+        let state = &mut self.groups[index];
+        state.gate.close_entry();
+        state.draining = Some(term);
+        state.gate.tell(term);
+        let leader = state.gate.status().borrow().leader.clone();
+        let since = state.gate.status().borrow().since;
+        state.show(Role::Draining, leader, term, since);
+        let group = state.gate.group().clone();
+        let gate = Arc::clone(&state.gate);
+        self.ask(async move { gate.idle().await }, |()| Input::CallsIdle);
+        self.forget_ticks(index);
+        self.lives.stop(&group);
+        self.shared.tell(Event::Draining { group, term });
+    }
+
+    /// Belief is cleared before anything else is sent.
+    fn lose(&mut self, index: Group, term: u64, reason: Lost, ended: Moment) {
+        let state = &mut self.groups[index];
+        state.gate.close();
+        state.gate.tell(term);
+        state.draining = None;
+        state.taken_over = None;
+        state.take_over_again = None;
+        state.show(Role::Standby, None, term, None);
+        let group = state.gate.group().clone();
+        for done in state.step_down.drain(..) {
+            let _ = done.send(Ok(()));
+        }
+        self.forget_ticks(index);
+        self.runs.lost(&group, term);
+        self.lives.stop(&group);
+        self.lives.end(&group);
+        self.shared.tell(Event::Lost {
+            group,
+            term,
+            reason,
+            ended,
+        });
+    }
+}
+
+impl GroupState {
+    /// Keeps what a campaign's answer says of the leader.
+    fn note(&mut self, verdict: &Verdict, holder: Option<String>, wall: Timestamp) {
+        if let Verdict::Held { term, .. } = verdict {
+            let same = {
+                let status = self.gate.status().borrow();
+                status.leader == holder && status.term == *term
+            };
+            if !same {
+                self.show(Role::Standby, holder, *term, Some(wall));
+            }
+        }
+    }
+
+    fn show(&self, role: Role, leader: Option<String>, term: u64, since: Option<Timestamp>) {
+        let status = GroupStatus {
+            group: self.gate.group().clone(),
+            role,
+            leader,
+            term,
+            since,
+        };
+        self.gate.status().send_replace(status);
+    }
+}
+
+fn keyed<T>(keys: Vec<(Group, Attempt)>, answers: Vec<Result<T, StoreError>>) -> GroupAnswers<T> {
+    keys.into_iter()
+        .zip(answers)
+        .map(|((group, attempt), answer)| (group, attempt, answer))
+        .collect()
+}
+
+fn span(duration: Duration) -> jiff::SignedDuration {
+    jiff::SignedDuration::try_from(duration).unwrap_or(jiff::SignedDuration::MAX)
+}

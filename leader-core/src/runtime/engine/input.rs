@@ -1,0 +1,106 @@
+//! What reaches the engine.
+
+#[cfg(feature = "testing")]
+use jiff::Timestamp;
+use tokio::sync::oneshot;
+
+use super::lives::LifeId;
+use crate::clock::Moment;
+use crate::election::Attempt;
+use crate::names::{GroupName, JobName};
+use crate::runtime::config::LifeSpec;
+use crate::runtime::guarded::Ending;
+use crate::store::{Campaigned, Claimed, End, Enrolled, JobLedger, Renewed, Settled, StoreError, TakenOver};
+
+/// A group, by its index in the engine.
+pub(super) type Group = usize;
+
+/// The answers to a batch: group, attempt, answer.
+pub(crate) type GroupAnswers<T> = Vec<(Group, Attempt, Result<T, StoreError>)>;
+
+#[derive(Debug)]
+pub(crate) enum Input {
+    Campaigned(GroupAnswers<Campaigned>),
+    Renewed {
+        sent: Moment,
+        answers: GroupAnswers<Renewed>,
+    },
+    Released {
+        group: Group,
+        attempt: Attempt,
+        answer: Result<(), StoreError>,
+    },
+    TakenOver {
+        group: Group,
+        term: u64,
+        sent: Moment,
+        answer: Result<TakenOver, StoreError>,
+    },
+    Claimed {
+        id: u64,
+        answers: Vec<Result<Claimed, StoreError>>,
+    },
+    Settled {
+        ends: Vec<(GroupName, Vec<End>)>,
+        answers: Vec<Result<Vec<Settled>, StoreError>>,
+    },
+    Enrolled(Result<Enrolled, StoreError>),
+    Left,
+    RunEnded {
+        fence: u64,
+        ending: Ending,
+    },
+    LifeEnded {
+        id: LifeId,
+        ending: Ending,
+    },
+    CallsIdle,
+    Told {
+        group: String,
+        term: u64,
+    },
+    Gap,
+    Request(Request),
+}
+
+/// What a handle asks of its instance.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// Give up the lead of a group; answered when the lease was given back or lost, `Err` when the group is not led here.
+    StepDown {
+        group: GroupName,
+        done: oneshot::Sender<Result<(), ()>>,
+    },
+    Shutdown {
+        done: oneshot::Sender<()>,
+    },
+    /// The runtime of the bodies is gone.
+    RuntimeGone {
+        done: oneshot::Sender<()>,
+    },
+    /// Vanish like a killed process: nothing is released and nobody is told.
+    #[cfg(feature = "testing")]
+    Kill,
+    /// Stand still for a while, like a frozen process.
+    #[cfg(feature = "testing")]
+    Freeze(std::time::Duration),
+    Ledger {
+        job: JobName,
+        answer: oneshot::Sender<Result<JobLedger, StoreError>>,
+    },
+    Live(LifeSpec),
+    EndLife(JobName),
+    #[cfg(feature = "testing")]
+    RunTick {
+        job: usize,
+        at: Timestamp,
+        done: super::ticks::Asker,
+    },
+}
+
+/// Why an instance could not start.
+#[derive(Clone, Debug)]
+pub(crate) enum Refused {
+    OtherService { service: String, instance: String },
+    Unreachable(StoreError),
+}

@@ -1,0 +1,379 @@
+//! From due ticks to claims, and from claims to runs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tokio::sync::oneshot;
+
+use super::Engine;
+use super::input::{Group, Input};
+use crate::clock::Moment;
+use crate::event::Event;
+use crate::job::outcome::{Outcome, Ran};
+use crate::job::tick::Origin;
+use crate::names::JobName;
+use crate::schedule::planner::{Step, StepKind};
+use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, TakeOver, TakenOver, Want};
+
+/// The claims under way.
+#[derive(Default)]
+pub(super) struct Ticks {
+    last_number: u64,
+    last_id: u64,
+    flights: BTreeMap<u64, Flight>,
+}
+
+/// Who waits for a run that was asked for.
+pub(super) type Asker = oneshot::Sender<Result<(Outcome, String), String>>;
+
+/// One round trip of claims.
+#[derive(Debug)]
+struct Flight {
+    batches: Vec<(Group, ClaimBatch)>,
+    /// The job of each claim, by batch.
+    jobs: Vec<Vec<usize>>,
+    /// Set when the answer failed: ask again, the same way.
+    again_at: Option<Moment>,
+    asker: Option<Asker>,
+}
+
+impl Ticks {
+    /// Whether a claim of the group waits for its answer.
+    pub(super) fn has_claims(&self, group: Group) -> bool {
+        self.flights
+            .values()
+            .any(|flight| flight.batches.iter().any(|(other, _)| *other == group))
+    }
+}
+
+impl Engine {
+    /// Asks for the cursors of a group that is led anew.
+    pub(super) fn take_over(&mut self, now: Moment, index: Group, term: u64) {
+        let state = &mut self.groups[index];
+        state.taken_over = Some(term);
+        state.take_over_again = None;
+        if state.jobs.is_empty() || self.shared.config.manual_ticks {
+            return;
+        }
+        let config = &self.shared.config;
+        let request = TakeOver {
+            group: state.gate.group().clone(),
+            holder: config.holder.clone(),
+            term,
+            jobs: state.jobs.iter().map(|job| config.jobs[*job].name.clone()).collect(),
+        };
+        let store = Arc::clone(&self.store);
+        self.ask(async move { store.take_over(request).await }, move |answer| {
+            Input::TakenOver {
+                group: index,
+                term,
+                sent: now,
+                answer,
+            }
+        });
+    }
+
+    pub(super) fn taken_over(
+        &mut self,
+        now: Moment,
+        index: Group,
+        term: u64,
+        sent: Moment,
+        answer: Result<TakenOver, StoreError>,
+    ) {
+        self.heard(now, &answer);
+        let state = &mut self.groups[index];
+        let current = state.taken_over == Some(term) && state.draining.is_none();
+        if !current || !state.gate.trusts(term) {
+            return;
+        }
+        match answer {
+            Ok(TakenOver::Yours {
+                now: server,
+                late_from,
+                cursors,
+            }) => {
+                self.planning.sample(sent, now, server);
+                for (job, cursor) in state.jobs.iter().zip(cursors) {
+                    let rule = self.shared.config.jobs[*job].rule.clone();
+                    self.planner.begin(*job, rule, cursor, late_from);
+                }
+            }
+            // The next renewal says the same, and demotes.
+            Ok(TakenOver::NotYours) => {}
+            Err(_) => state.take_over_again = Some(now + self.shared.config.timing.retry()),
+        }
+    }
+
+    /// Stops planning a group's jobs: the cursors are read anew at the next term.
+    pub(super) fn forget_ticks(&mut self, index: Group) {
+        for job in &self.groups[index].jobs {
+            self.planner.end(*job);
+        }
+    }
+
+    pub(super) fn ticks_wake(&mut self, now: Moment) -> Option<Moment> {
+        let planned = self.planner.next_wake().map(|at| self.planning.moment_of(at, now));
+        let again = self.ticks.flights.values().filter_map(|flight| flight.again_at).min();
+        planned.into_iter().chain(again).min()
+    }
+
+    pub(super) fn ticks_turn(&mut self, now: Moment) {
+        for index in 0..self.groups.len() {
+            let state = &self.groups[index];
+            if let (Some(term), Some(_)) = (state.taken_over, state.take_over_again.filter(|at| now >= *at)) {
+                self.take_over(now, index, term);
+            }
+        }
+        let due = self.planner.due(self.planning.at(now));
+        if !due.is_empty() {
+            let flight = self.claims(due);
+            self.send_claims(now, flight);
+        }
+        let again: Vec<u64> = (self.ticks.flights.iter())
+            .filter(|(_, flight)| flight.again_at.is_some_and(|at| now >= at))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in again {
+            if let Some(flight) = self.ticks.flights.remove(&id) {
+                self.send_claims(now, flight);
+            }
+        }
+    }
+
+    fn claims(&mut self, due: Vec<(usize, Vec<Step>)>) -> Flight {
+        let mut by_group: BTreeMap<Group, (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
+        for (job, steps) in due {
+            let Some(index) = self.groups.iter().position(|state| state.jobs.contains(&job)) else {
+                continue;
+            };
+            let (claims, jobs) = by_group.entry(index).or_default();
+            for step in steps {
+                claims.push(self.claim_of(job, step));
+                jobs.push(job);
+            }
+        }
+        let mut flight = Flight {
+            batches: Vec::new(),
+            jobs: Vec::new(),
+            again_at: None,
+            asker: None,
+        };
+        for (index, (claims, jobs)) in by_group {
+            flight.batches.push((index, self.batch(index, claims)));
+            flight.jobs.push(jobs);
+        }
+        flight
+    }
+
+    fn claim_of(&mut self, job: usize, step: Step) -> Claim {
+        self.ticks.last_number += 1;
+        let name = self.shared.config.jobs[job].name.clone();
+        Claim {
+            alive: self.runs.alive(&name),
+            job: name,
+            number: self.ticks.last_number,
+            tick: step.tick,
+            cursor: step.cursor,
+            want: match step.kind {
+                StepKind::Run => Want::Run,
+                StepKind::Owed => Want::Owed,
+                StepKind::Settle => Want::Settle,
+            },
+            passed: step.passed.into_iter().collect(),
+        }
+    }
+
+    fn batch(&self, index: Group, claims: Vec<Claim>) -> ClaimBatch {
+        let config = &self.shared.config;
+        let state = &self.groups[index];
+        ClaimBatch {
+            group: state.gate.group().clone(),
+            holder: config.holder.clone(),
+            term: state.taken_over.unwrap_or_default(),
+            known: state.known,
+            silence: config.timing.trust(),
+            connected: std::time::Duration::ZERO,
+            claims,
+        }
+    }
+
+    fn send_claims(&mut self, now: Moment, mut flight: Flight) {
+        let connected = self
+            .link
+            .connected_since
+            .map(|since| now.since(since))
+            .unwrap_or_default();
+        for (_, batch) in &mut flight.batches {
+            batch.connected = connected;
+        }
+        self.ticks.last_id += 1;
+        let id = self.ticks.last_id;
+        let batches = flight.batches.iter().map(|(_, batch)| batch.clone()).collect();
+        flight.again_at = None;
+        self.ticks.flights.insert(id, flight);
+        let store = Arc::clone(&self.store);
+        self.ask(async move { store.claim(batches).await }, move |answers| {
+            Input::Claimed { id, answers }
+        });
+    }
+
+    pub(super) fn claimed(&mut self, now: Moment, id: u64, answers: Vec<Result<Claimed, StoreError>>) {
+        let Some(flight) = self.ticks.flights.remove(&id) else {
+            return;
+        };
+        let mut again = Flight {
+            batches: Vec::new(),
+            jobs: Vec::new(),
+            again_at: Some(now + self.shared.config.timing.retry()),
+            asker: None,
+        };
+        let mut asker = flight.asker;
+        for (((index, batch), jobs), answer) in flight.batches.into_iter().zip(flight.jobs).zip(answers) {
+            self.heard(now, &answer);
+            match answer {
+                Ok(Claimed::Yours(replies)) => {
+                    for ((claim, job), reply) in batch.claims.iter().zip(jobs).zip(replies) {
+                        self.claim_answered(now, index, batch.term, claim, job, reply, &mut asker);
+                    }
+                }
+                // The next renewal says the same, and demotes.
+                Ok(Claimed::NotYours) => {}
+                // The same claims again, which get the same answer: while the leadership lasts.
+                Err(_) if self.groups[index].gate.trusts(batch.term) => {
+                    again.batches.push((index, batch));
+                    again.jobs.push(jobs);
+                }
+                Err(_) => {}
+            }
+        }
+        if !again.batches.is_empty() {
+            again.asker = asker;
+            self.ticks.last_id += 1;
+            self.ticks.flights.insert(self.ticks.last_id, again);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one claim and everything its answer touches")]
+    fn claim_answered(
+        &mut self,
+        now: Moment,
+        index: Group,
+        term: u64,
+        claim: &Claim,
+        job: usize,
+        reply: ClaimReply,
+        asker: &mut Option<Asker>,
+    ) {
+        let state = &mut self.groups[index];
+        let planned = state.taken_over == Some(term) && matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
+        let moved = !matches!(reply, ClaimReply::Moved { .. } | ClaimReply::Busy);
+        if moved {
+            for passed in &claim.passed {
+                self.decided(
+                    &claim.job,
+                    (passed.first, passed.last, passed.count),
+                    Outcome::Missed(passed.reason),
+                );
+            }
+        }
+        match reply {
+            ClaimReply::Won { fence } => {
+                let state = &mut self.groups[index];
+                state.known = state.known.max(fence);
+                let origin = match claim.want {
+                    Want::Extra(origin) => origin,
+                    _ => Origin::Schedule,
+                };
+                // After every wait the deadline is compared again: a claim that was won too late is not started.
+                if self.groups[index].gate.trusts(term) {
+                    let owed = claim.want == Want::Owed;
+                    self.start_run(now, index, term, job, claim.tick, fence, origin, owed, asker.take());
+                } else {
+                    self.push_end(index, claim.job.clone(), fence, Ran::NotStarted, String::new());
+                }
+                if planned && claim.want == Want::Owed {
+                    self.planner.rest(job, claim.tick);
+                } else if planned {
+                    self.planner.answered(job, claim.tick);
+                }
+            }
+            ClaimReply::Overlapped => {
+                self.decided(&claim.job, (claim.tick, claim.tick, 1), Outcome::OverlapSkipped);
+                if planned {
+                    self.planner.answered(job, claim.tick);
+                }
+            }
+            ClaimReply::Passed => {
+                if planned {
+                    self.planner.answered(job, claim.tick);
+                }
+            }
+            ClaimReply::Busy => {
+                if let Some(asker) = asker.take() {
+                    let _ = asker.send(Err(format!("an earlier run of `{}` has not ended", claim.job)));
+                } else if planned {
+                    // An earlier run somewhere in the fleet has not ended: look again with the next renewal.
+                    self.planner.rest(job, claim.cursor);
+                    let again = self.planning.at(now + self.shared.config.timing.renew());
+                    self.planner.look_at(job, again);
+                }
+            }
+            ClaimReply::Moved { cursor } => {
+                if planned {
+                    self.planner.answered(job, cursor);
+                }
+            }
+        }
+    }
+
+    fn decided(&self, job: &JobName, (first, last, count): (Timestamp, Timestamp, u64), outcome: Outcome) {
+        let spec = self.shared.config.jobs.iter().find(|spec| spec.name == *job);
+        if let Some(spec) = spec {
+            self.shared.tell(Event::Decided {
+                job: job.clone(),
+                group: spec.group.clone(),
+                first,
+                last,
+                count,
+                outcome,
+                fence: 0,
+                origin: Origin::Schedule,
+                error: String::new(),
+            });
+        }
+    }
+
+    /// Claims a run outside the schedule.
+    #[cfg(feature = "testing")]
+    pub(super) fn claim_extra(&mut self, now: Moment, job: usize, at: Timestamp, asker: Asker) {
+        let name = self.shared.config.jobs[job].name.clone();
+        let index = self.groups.iter().position(|state| state.jobs.contains(&job));
+        let led = index.filter(|index| {
+            let state = &self.groups[*index];
+            state.draining.is_none() && state.taken_over.is_some_and(|term| state.gate.trusts(term))
+        });
+        let Some(index) = led else {
+            let _ = asker.send(Err(format!("this instance does not lead the group of `{name}`")));
+            return;
+        };
+        self.ticks.last_number += 1;
+        let claim = Claim {
+            alive: self.runs.alive(&name),
+            job: name,
+            number: self.ticks.last_number,
+            tick: at,
+            cursor: at,
+            want: Want::Extra(Origin::Manual),
+            passed: Vec::new(),
+        };
+        let flight = Flight {
+            batches: vec![(index, self.batch(index, vec![claim]))],
+            jobs: vec![vec![job]],
+            again_at: None,
+            asker: Some(asker),
+        };
+        self.send_claims(now, flight);
+    }
+}

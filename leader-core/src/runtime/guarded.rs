@@ -1,0 +1,324 @@
+//! A body that is never polled past its trust.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::{Context, Poll};
+
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::job::gate::Lead;
+use crate::job::outcome::Ran;
+use crate::job::output::bounded;
+use crate::job::record::{BodyFuture, BodyResult, OnLoss};
+
+/// How a body ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    pub(crate) ran: Ran,
+    pub(crate) error: String,
+}
+
+impl Ending {
+    fn of(ran: Ran) -> Self {
+        let error = String::new();
+        Self { ran, error }
+    }
+}
+
+/// Ends a body from outside: at its next poll it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    stop: CancellationToken,
+    verdict: AtomicU8,
+}
+
+impl Control {
+    /// Drops the body; `ran` says why. The first reason counts.
+    pub(crate) fn end(&self, ran: Ran) {
+        let code = if ran == Ran::TimedOut { 1 } else { 2 };
+        let _ = self
+            .verdict
+            .compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
+        self.stop.cancel();
+    }
+
+    fn verdict(&self) -> Ran {
+        if self.verdict.load(Ordering::SeqCst) == 1 {
+            Ran::TimedOut
+        } else {
+            Ran::Cancelled
+        }
+    }
+}
+
+/// What is told when a body begins, and when it has ended; the latter even if its runtime drops it.
+pub(crate) trait Witness: Send + 'static {
+    fn begun(&mut self);
+    fn ended(&mut self, ending: Ending);
+}
+
+/// Makes the body's future at its first poll.
+pub(crate) type Start = Box<dyn FnOnce() -> BodyFuture + Send>;
+
+/// A body under guard: each poll first compares the clock with the trust it runs under, and drops the body instead.
+pub(crate) struct Guarded<W: Witness> {
+    state: State,
+    lead: Lead,
+    on_loss: OnLoss,
+    control: Arc<Control>,
+    stopped: Pin<Box<WaitForCancellationFutureOwned>>,
+    witness: Option<W>,
+}
+
+enum State {
+    New(Start),
+    Running(BodyFuture),
+    Done,
+}
+
+impl<W: Witness> Guarded<W> {
+    pub(crate) fn new(start: Start, lead: Lead, on_loss: OnLoss, control: Arc<Control>, witness: W) -> Self {
+        let stopped = Box::pin(control.stop.clone().cancelled_owned());
+        Self {
+            state: State::New(start),
+            lead,
+            on_loss,
+            control,
+            stopped,
+            witness: Some(witness),
+        }
+    }
+
+    fn end(&mut self, ending: Ending) {
+        // A body whose own drop panics has ended all the same.
+        let state = std::mem::replace(&mut self.state, State::Done);
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(state)));
+        if let Some(mut witness) = self.witness.take() {
+            witness.ended(match dropped {
+                Ok(()) => ending,
+                Err(panic) => panicked(&*panic),
+            });
+        }
+    }
+
+    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
+        if self.stopped.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Ending::of(self.control.verdict()));
+        }
+        let begun = matches!(self.state, State::Running(_));
+        if !self.lead.is_leading() && (self.on_loss == OnLoss::Cancel || !begun) {
+            return Poll::Ready(Ending::of(if begun { Ran::Cancelled } else { Ran::NotStarted }));
+        }
+        if !begun {
+            let State::New(start) = std::mem::replace(&mut self.state, State::Done) else {
+                return Poll::Ready(Ending::of(Ran::NotStarted));
+            };
+            if let Some(witness) = &mut self.witness {
+                witness.begun();
+            }
+            match catch_unwind(AssertUnwindSafe(start)) {
+                Ok(body) => self.state = State::Running(body),
+                Err(panic) => return Poll::Ready(panicked(&*panic)),
+            }
+        }
+        let State::Running(body) = &mut self.state else {
+            return Poll::Ready(Ending::of(Ran::NotStarted));
+        };
+        match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(result)) => Poll::Ready(ending(result)),
+            Err(panic) => Poll::Ready(panicked(&*panic)),
+        }
+    }
+}
+
+fn ending(result: BodyResult) -> Ending {
+    match result {
+        Ok(Ok(())) => Ending::of(Ran::Ok),
+        Ok(Err(error)) => Ending {
+            ran: Ran::Error,
+            error: error.0,
+        },
+        // Its own gate was found shut at the very start.
+        Err(_skipped) => Ending::of(Ran::NotStarted),
+    }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Ending {
+    let text = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a text".to_owned());
+    Ending {
+        ran: Ran::Panic,
+        error: bounded(text),
+    }
+}
+
+impl<W: Witness> Future for Guarded<W>
+where
+    W: Unpin,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        match this.advance(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(ending) => {
+                this.end(ending);
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl<W: Witness> Drop for Guarded<W> {
+    /// The runtime that ran the body is gone, or never took it.
+    fn drop(&mut self) {
+        if self.witness.is_some() {
+            let begun = matches!(self.state, State::Running(_));
+            self.end(Ending::of(if begun { Ran::Cancelled } else { Ran::NotStarted }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::job::gate::Gate;
+    use crate::names::GroupName;
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<String>>>);
+
+    impl Witness for Log {
+        fn begun(&mut self) {
+            self.0.lock().unwrap().push("begun".into());
+        }
+
+        fn ended(&mut self, ending: Ending) {
+            self.0.lock().unwrap().push(format!("{}:{}", ending.ran, ending.error));
+        }
+    }
+
+    struct Bench {
+        clock: Clock,
+        gate: Arc<Gate>,
+        control: Arc<Control>,
+        log: Log,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
+            let gate = Arc::new(Gate::new(GroupName::new("g").unwrap(), clock.clone()));
+            gate.open(7, clock.now() + Duration::from_secs(2));
+            Self {
+                clock,
+                gate,
+                control: Arc::default(),
+                log: Log::default(),
+            }
+        }
+
+        fn guard(&self, on_loss: OnLoss, body: impl Future<Output = BodyResult> + Send + 'static) -> Guarded<Log> {
+            let lead = Lead::new(Arc::clone(&self.gate), 7, 8);
+            let start: Start = Box::new(move || Box::pin(body));
+            Guarded::new(start, lead, on_loss, Arc::clone(&self.control), self.log.clone())
+        }
+
+        fn log(&self) -> Vec<String> {
+            self.log.0.lock().unwrap().clone()
+        }
+    }
+
+    fn poll(guarded: &mut Guarded<Log>) -> Poll<()> {
+        Pin::new(guarded).poll(&mut Context::from_waker(std::task::Waker::noop()))
+    }
+
+    #[test]
+    fn a_body_is_never_polled_past_its_trust() {
+        let bench = Bench::new();
+        let polls = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&polls);
+        let body = std::future::poll_fn(move |_| {
+            *count.lock().unwrap() += 1;
+            Poll::Pending
+        });
+        let mut guarded = bench.guard(OnLoss::Cancel, body);
+        assert!(poll(&mut guarded).is_pending());
+        assert!(poll(&mut guarded).is_pending());
+        bench.clock.advance(Duration::from_secs(2));
+        assert!(poll(&mut guarded).is_ready());
+        assert_eq!(*polls.lock().unwrap(), 2);
+        assert_eq!(bench.log(), ["begun", "cancelled:"]);
+    }
+
+    #[test]
+    fn a_body_that_never_had_its_trust_never_starts() {
+        let bench = Bench::new();
+        bench.clock.advance(Duration::from_secs(2));
+        for on_loss in [OnLoss::Cancel, OnLoss::Finish] {
+            let mut guarded = bench.guard(on_loss, async { panic!("must not start") });
+            assert!(poll(&mut guarded).is_ready());
+        }
+        assert_eq!(bench.log(), ["not_started:", "not_started:"]);
+    }
+
+    #[test]
+    fn a_finishing_body_goes_on() {
+        let bench = Bench::new();
+        let mut turns = 3;
+        let body = std::future::poll_fn(move |_| {
+            turns -= 1;
+            if turns == 0 {
+                Poll::Ready(Ok(Ok(())))
+            } else {
+                Poll::Pending
+            }
+        });
+        let mut guarded = bench.guard(OnLoss::Finish, body);
+        assert!(poll(&mut guarded).is_pending());
+        bench.clock.advance(Duration::from_secs(60));
+        assert!(poll(&mut guarded).is_pending());
+        assert!(poll(&mut guarded).is_ready());
+        assert_eq!(bench.log(), ["begun", "ok:"]);
+    }
+
+    #[test]
+    fn panics_timeouts_and_lost_runtimes_are_endings() {
+        let bench = Bench::new();
+        let mut guarded = bench.guard(OnLoss::Cancel, async { panic!("at the disco") });
+        assert!(poll(&mut guarded).is_ready());
+        let guarded = bench.guard(OnLoss::Cancel, std::future::pending());
+        drop(guarded);
+        let mut guarded = bench.guard(OnLoss::Cancel, std::future::pending());
+        assert!(poll(&mut guarded).is_pending());
+        drop(guarded);
+        let mut guarded = bench.guard(OnLoss::Cancel, std::future::pending());
+        assert!(poll(&mut guarded).is_pending());
+        bench.control.end(Ran::TimedOut);
+        bench.control.end(Ran::Cancelled);
+        assert!(poll(&mut guarded).is_ready());
+        assert_eq!(
+            bench.log(),
+            [
+                "begun",
+                "panic:at the disco",
+                "not_started:",
+                "begun",
+                "cancelled:",
+                "begun",
+                "timed_out:"
+            ]
+        );
+    }
+}

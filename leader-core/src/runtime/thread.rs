@@ -1,0 +1,90 @@
+//! The framework's own thread, and the guard on the runtime that runs the bodies.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::engine::{Engine, Input, Refused, Request};
+use super::shared::Shared;
+use crate::job::scope;
+use crate::store::{Ears, Store};
+
+/// How long a dying runtime waits for the release of its leases.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// Starts the thread. It ends when the instance has stopped.
+///
+/// # Errors
+/// When the system gives no thread or no runtime.
+pub(crate) fn start(
+    shared: &Arc<Shared>,
+    store: Arc<dyn Store>,
+    inbox: mpsc::UnboundedReceiver<Input>,
+    ready: oneshot::Sender<Result<(), Refused>>,
+) -> std::io::Result<()> {
+    let bodies = Handle::current();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let on_thread = Arc::clone(shared);
+    let engine_bodies = bodies.clone();
+    std::thread::Builder::new()
+        .name("leader-core".to_owned())
+        .spawn(move || {
+            let engine = Engine::new(Arc::clone(&on_thread), Arc::clone(&store), engine_bodies, inbox, ready);
+            runtime.block_on(async {
+                let ears = Arc::new(Relay(Arc::clone(&on_thread)));
+                let listening = tokio::spawn(async move { store.listen(ears).await });
+                engine.run().await;
+                listening.abort();
+            });
+            scope::unregister(&on_thread.gates);
+            // A name look-up that hangs may not hold the thread.
+            runtime.shutdown_background();
+        })?;
+    let keeper = Keeper(Arc::clone(shared));
+    bodies.spawn(async move {
+        let _keeper = keeper;
+        std::future::pending::<()>().await;
+    });
+    Ok(())
+}
+
+struct Relay(Arc<Shared>);
+
+impl Ears for Relay {
+    fn released(&self, group: &str, term: u64) {
+        let group = group.to_owned();
+        self.0.send(Input::Told { group, term });
+    }
+
+    fn gap(&self) {
+        self.0.send(Input::Gap);
+    }
+}
+
+/// Lives in the runtime of the bodies, and is dropped with it.
+struct Keeper(Arc<Shared>);
+
+impl Drop for Keeper {
+    /// Belief is cleared here and now; the release is tried for a moment, because the process may be about to exit.
+    fn drop(&mut self) {
+        if self.0.inbox.is_closed() {
+            return;
+        }
+        self.0.gates.iter().for_each(|gate| gate.seal());
+        let (done, over) = std::sync::mpsc::channel::<()>();
+        let (told, wait) = oneshot::channel();
+        self.0.send(Input::Request(Request::RuntimeGone { done: told }));
+        // The runtime is going: a plain thread waits in its stead, and the wait here is bounded.
+        let waiting = std::thread::Builder::new()
+            .name("leader-core-last".to_owned())
+            .spawn(move || {
+                let _ = wait.blocking_recv();
+                let _ = done.send(());
+            });
+        if waiting.is_ok() {
+            let _ = over.recv_timeout(LAST_WORDS);
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! Which ticks are due, in which order, and what each is to become.
+//!
+//! Pure: it is told what time it is. Ticks of a job are decided strictly in planned order; a job has one decision under way at a
+//! time, and the next is made from the cursor that the store answered.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Schedule;
+use super::missed::{Missed, MissedReason, Passed};
+
+/// How late a tick may be and still simply run, unless the job says otherwise; never more than the distance to the next tick.
+pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
+
+/// The most ticks of one job that one decision covers.
+const AT_ONCE: usize = 64;
+
+/// How a job wants its ticks decided.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// When it is due.
+    pub schedule: Schedule,
+    /// How late a tick may be and still simply run.
+    pub grace: Duration,
+    /// What becomes of later ones.
+    pub missed: Missed,
+}
+
+/// One step of a decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The tick that the cursor moves to.
+    pub tick: Timestamp,
+    /// The cursor before it.
+    pub cursor: Timestamp,
+    /// What the tick is to become.
+    pub kind: StepKind,
+    /// What becomes of the ticks between the two.
+    pub passed: Option<Passed>,
+}
+
+/// What a step's tick is to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// A run, unless an earlier one has not ended.
+    Run,
+    /// A run that is owed; the job's next decision waits for its end.
+    Owed,
+    /// The last of the passed ones.
+    Settle,
+}
+
+/// The plans of all jobs that this instance leads.
+#[derive(Debug, Default)]
+pub struct Planner {
+    plans: BTreeMap<usize, Plan>,
+    /// When a plan wants a look, lazily: entries that no longer match their plan are skipped.
+    wakes: BinaryHeap<Reverse<(Timestamp, usize)>>,
+}
+
+#[derive(Debug)]
+struct Plan {
+    rule: Rule,
+    cursor: Timestamp,
+    /// Ticks from here on are late, however old.
+    late_from: Option<Timestamp>,
+    wake: Option<Timestamp>,
+}
+
+impl Planner {
+    /// Begins to plan a job from its cursor. What fell due from `late_from` on is late, whatever the policy.
+    pub fn begin(&mut self, job: usize, rule: Rule, cursor: Timestamp, late_from: Option<Timestamp>) {
+        let plan = Plan {
+            rule,
+            cursor,
+            late_from,
+            wake: None,
+        };
+        self.plans.insert(job, plan);
+        self.await_next(job);
+    }
+
+    /// Forgets a job: its leadership has ended, and another will move the cursor.
+    pub fn end(&mut self, job: usize) {
+        self.plans.remove(&job);
+    }
+
+    /// Whether the job is planned here.
+    #[must_use]
+    pub fn has(&self, job: usize) -> bool {
+        self.plans.contains_key(&job)
+    }
+
+    /// The next planned tick of a job.
+    #[must_use]
+    pub fn next_of(&self, job: usize) -> Option<Timestamp> {
+        let plan = self.plans.get(&job)?;
+        plan.rule.schedule.next(plan.cursor)
+    }
+
+    /// When [`due`](Self::due) is worth calling next.
+    pub fn next_wake(&mut self) -> Option<Timestamp> {
+        while let Some(Reverse((at, job))) = self.wakes.peek() {
+            if self.plans.get(job).is_some_and(|plan| plan.wake == Some(*at)) {
+                return Some(*at);
+            }
+            self.wakes.pop();
+        }
+        None
+    }
+
+    /// The decisions due now, by job; each job is then busy until [`answered`](Self::answered).
+    pub fn due(&mut self, now: Timestamp) -> Vec<(usize, Vec<Step>)> {
+        let mut all = Vec::new();
+        while let Some(at) = self.next_wake() {
+            // A timer that fires early finds nothing due: the planned tick is compared with the time, never a timer.
+            if at > now {
+                break;
+            }
+            let Some(Reverse((_, job))) = self.wakes.pop() else {
+                break;
+            };
+            let Some(plan) = self.plans.get_mut(&job) else { continue };
+            plan.wake = None;
+            let steps = plan.decide(now);
+            if steps.is_empty() {
+                self.await_next(job);
+            } else {
+                all.push((job, steps));
+            }
+        }
+        all
+    }
+
+    /// The store's cursor of a job is now here; its next decision is made when its next tick is due.
+    pub fn answered(&mut self, job: usize, cursor: Timestamp) {
+        if let Some(plan) = self.plans.get_mut(&job) {
+            plan.cursor = plan.cursor.max(cursor);
+        }
+        self.await_next(job);
+    }
+
+    /// An owed run is under way, or must wait for an earlier one: the job rests until [`resume`](Self::resume).
+    pub fn rest(&mut self, job: usize, cursor: Timestamp) {
+        if let Some(plan) = self.plans.get_mut(&job) {
+            plan.cursor = plan.cursor.max(cursor);
+            // What falls due meanwhile queues behind as late.
+            plan.late_from = plan.late_from.or_else(|| plan.rule.schedule.next(plan.cursor));
+            plan.wake = None;
+        }
+    }
+
+    /// The reason for a rest is gone.
+    pub fn resume(&mut self, job: usize) {
+        self.await_next(job);
+    }
+
+    /// Asks for a new decision at `at`.
+    pub fn look_at(&mut self, job: usize, at: Timestamp) {
+        if let Some(plan) = self.plans.get_mut(&job) {
+            plan.wake = Some(at);
+            self.wakes.push(Reverse((at, job)));
+        }
+    }
+
+    fn await_next(&mut self, job: usize) {
+        let next = self.next_of(job);
+        match next {
+            Some(at) => self.look_at(job, at),
+            None => {
+                if let Some(plan) = self.plans.get_mut(&job) {
+                    plan.wake = None;
+                }
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// What is to become of every tick in (cursor, now], in order.
+    fn decide(&mut self, now: Timestamp) -> Vec<Step> {
+        let schedule = &self.rule.schedule;
+        let Some(newest) = schedule.prev(now).filter(|tick| *tick > self.cursor) else {
+            self.late_from = None;
+            return Vec::new();
+        };
+        let first_late = self.first_late(newest, now);
+        let last_missed = match first_late {
+            Some(late) => before(schedule, late),
+            None => Some(newest),
+        };
+        let mut steps = Vec::new();
+        let mut cursor = self.cursor;
+        let mut passed = None;
+        if let Some(last) = last_missed.filter(|tick| *tick > self.cursor) {
+            match self.rule.missed {
+                Missed::Skip => passed = self.passed(MissedReason::Skipped, cursor, last),
+                Missed::Latest => {
+                    let coalesced = before(schedule, last).filter(|tick| *tick > cursor);
+                    let passed = coalesced.and_then(|tick| self.passed(MissedReason::Coalesced, cursor, tick));
+                    // Later ticks wait for the end of the owed run, and are late then.
+                    self.late_from = first_late.or_else(|| schedule.next(last));
+                    return vec![Step {
+                        tick: last,
+                        cursor,
+                        kind: StepKind::Owed,
+                        passed,
+                    }];
+                }
+            }
+            if first_late.is_none() {
+                return vec![Step {
+                    tick: last,
+                    cursor,
+                    kind: StepKind::Settle,
+                    passed,
+                }];
+            }
+        }
+        let mut tick = first_late;
+        while let Some(at) = tick.filter(|at| *at <= newest) {
+            if steps.len() == AT_ONCE {
+                // The rest is decided from the cursor that the store answers, and is as late as these.
+                self.late_from = Some(at);
+                return steps;
+            }
+            steps.push(Step {
+                tick: at,
+                cursor,
+                kind: StepKind::Run,
+                passed: passed.take(),
+            });
+            cursor = at;
+            tick = schedule.next(at);
+        }
+        self.late_from = None;
+        steps
+    }
+
+    /// The first tick after the cursor that simply runs.
+    ///
+    /// Within `grace`, and never past the distance to the next tick: so by age alone only the newest can be late.
+    fn first_late(&self, newest: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let schedule = &self.rule.schedule;
+        let after_drain = self.late_from.and_then(|from| {
+            let from = from.max(self.cursor + SignedDuration::from_nanos(1));
+            schedule
+                .next(from - SignedDuration::from_nanos(1))
+                .filter(|tick| *tick <= newest)
+        });
+        let age = now.duration_since(newest);
+        let by_age =
+            (age <= SignedDuration::try_from(self.rule.grace).unwrap_or(SignedDuration::MAX)).then_some(newest);
+        match (after_drain, by_age) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn passed(&self, reason: MissedReason, cursor: Timestamp, last: Timestamp) -> Option<Passed> {
+        let schedule = &self.rule.schedule;
+        Some(Passed {
+            reason,
+            first: schedule.next(cursor)?,
+            last,
+            count: schedule.count(cursor, last),
+        })
+    }
+}
+
+/// The tick before a tick.
+fn before(schedule: &Schedule, tick: Timestamp) -> Option<Timestamp> {
+    schedule.prev(tick.checked_sub(SignedDuration::from_nanos(1)).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        format!("2026-03-02T{text}Z").parse().unwrap()
+    }
+
+    fn planner(every: &str, missed: Missed, cursor: &str, late_from: Option<&str>) -> Planner {
+        let rule = Rule {
+            schedule: Schedule::every(every).unwrap(),
+            grace: DEFAULT_GRACE,
+            missed,
+        };
+        let mut planner = Planner::default();
+        planner.begin(0, rule, at(cursor), late_from.map(at));
+        planner
+    }
+
+    fn steps(planner: &mut Planner, now: &str) -> Vec<(String, StepKind, Option<(MissedReason, u64)>)> {
+        let mut due = planner.due(at(now));
+        let steps = due.pop().map(|(_, steps)| steps).unwrap_or_default();
+        let show = |step: Step| {
+            let tick = step.tick.strftime("%H:%M:%S").to_string();
+            (tick, step.kind, step.passed.map(|passed| (passed.reason, passed.count)))
+        };
+        steps.into_iter().map(show).collect()
+    }
+
+    #[test]
+    fn a_tick_runs_when_it_is_due_and_not_before() {
+        let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
+        assert_eq!(planner.next_wake(), Some(at("12:00:10")));
+        assert_eq!(steps(&mut planner, "12:00:09.999"), []);
+        assert_eq!(
+            steps(&mut planner, "12:00:10"),
+            [("12:00:10".to_owned(), StepKind::Run, None)]
+        );
+    }
+
+    /// A timer that wakes early, or twice, never fires a tick twice (robfig/cron#94, kelektiv#243, node-cron PR 116).
+    #[test]
+    fn case_4_an_early_timer_fires_nothing_twice() {
+        let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
+        assert_eq!(steps(&mut planner, "12:00:09.999"), []);
+        assert_eq!(planner.next_wake(), Some(at("12:00:10")));
+        assert_eq!(steps(&mut planner, "12:00:10").len(), 1);
+        assert_eq!(steps(&mut planner, "12:00:10.001"), [], "busy until answered");
+        planner.answered(0, at("12:00:10"));
+        assert_eq!(planner.next_wake(), Some(at("12:00:20")));
+        assert_eq!(steps(&mut planner, "12:00:10.002"), []);
+    }
+
+    #[test]
+    fn within_grace_a_tick_is_late_and_simply_runs() {
+        for missed in [Missed::Skip, Missed::Latest] {
+            let mut planner = planner("10s", missed, "12:00:00", None);
+            assert_eq!(
+                steps(&mut planner, "12:00:15"),
+                [("12:00:10".to_owned(), StepKind::Run, None)]
+            );
+        }
+    }
+
+    /// Hours down do not become hundreds of runs (Hangfire#1591, jobrunr#940).
+    #[test]
+    fn case_37_older_ticks_are_missed_and_the_policy_decides() {
+        let mut skip = planner("10s", Missed::Skip, "12:00:00", None);
+        assert_eq!(
+            steps(&mut skip, "13:00:06"),
+            [(
+                "13:00:00".to_owned(),
+                StepKind::Settle,
+                Some((MissedReason::Skipped, 360))
+            )]
+        );
+        let mut skip = planner("10s", Missed::Skip, "12:00:00", None);
+        assert_eq!(
+            steps(&mut skip, "13:00:02"),
+            [("13:00:00".to_owned(), StepKind::Run, Some((MissedReason::Skipped, 359)))]
+        );
+        let mut latest = planner("10s", Missed::Latest, "12:00:00", None);
+        assert_eq!(
+            steps(&mut latest, "13:00:06"),
+            [(
+                "13:00:00".to_owned(),
+                StepKind::Owed,
+                Some((MissedReason::Coalesced, 359))
+            )]
+        );
+    }
+
+    #[test]
+    fn later_ticks_queue_behind_an_owed_run_as_late() {
+        let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
+        // 12:00:30 is missed and owed, 12:00:40 is late and waits for it.
+        let first = steps(&mut planner, "12:00:42");
+        assert_eq!(
+            first,
+            [(
+                "12:00:30".to_owned(),
+                StepKind::Owed,
+                Some((MissedReason::Coalesced, 2))
+            )]
+        );
+        planner.rest(0, at("12:00:30"));
+        assert_eq!(planner.next_wake(), None);
+        assert_eq!(steps(&mut planner, "12:01:05"), []);
+        planner.resume(0);
+        let then = steps(&mut planner, "12:01:05");
+        let ticks: Vec<_> = then.iter().map(|step| step.0.as_str()).collect();
+        assert_eq!(ticks, ["12:00:40", "12:00:50", "12:01:00"]);
+        assert!(then.iter().all(|step| step.1 == StepKind::Run && step.2.is_none()));
+        planner.answered(0, at("12:01:00"));
+        assert_eq!(planner.next_wake(), Some(at("12:01:10")));
+    }
+
+    /// What fell due while the predecessor drained is late, whatever the policy (sidekiq#6804, #6656; good_job#1484).
+    #[test]
+    fn case_35_ticks_of_a_drain_are_late() {
+        for missed in [Missed::Skip, Missed::Latest] {
+            let mut planner = planner("10s", missed, "12:00:00", Some("12:00:05"));
+            let ticks: Vec<_> = steps(&mut planner, "12:00:38").into_iter().map(|step| step.0).collect();
+            assert_eq!(ticks, ["12:00:10", "12:00:20", "12:00:30"]);
+        }
+        let mut planner = planner("10s", Missed::Skip, "12:00:00", Some("12:00:15"));
+        assert_eq!(
+            steps(&mut planner, "12:00:38"),
+            [
+                ("12:00:20".to_owned(), StepKind::Run, Some((MissedReason::Skipped, 1))),
+                ("12:00:30".to_owned(), StepKind::Run, None)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_long_queue_of_late_ticks_is_cut_into_decisions() {
+        let mut planner = planner("1s", Missed::Latest, "12:00:00", Some("12:00:00"));
+        let first = planner.due(at("12:05:00")).pop().unwrap().1;
+        assert_eq!(first.len(), AT_ONCE);
+        planner.answered(0, first.last().unwrap().tick);
+        let second = planner.due(at("12:05:00")).pop().unwrap().1;
+        assert_eq!(second[0].cursor, first.last().unwrap().tick);
+        assert!(second.iter().all(|step| step.kind == StepKind::Run));
+    }
+
+    #[test]
+    fn a_forgotten_job_wakes_nobody() {
+        let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
+        planner.end(0);
+        assert_eq!(planner.next_wake(), None);
+        planner.answered(0, at("12:00:10"));
+        assert_eq!(planner.next_wake(), None);
+    }
+
+    /// A re-elected leader plans from the store's cursor, never from its own memory (sidekiq#3974, jobrunr#808).
+    #[test]
+    fn case_31_the_cursor_is_read_anew_at_each_term() {
+        let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
+        planner.end(0);
+        let rule = Rule {
+            schedule: Schedule::every("10s").unwrap(),
+            grace: DEFAULT_GRACE,
+            missed: Missed::Latest,
+        };
+        planner.begin(0, rule, at("17:00:00"), None);
+        assert_eq!(steps(&mut planner, "17:00:03"), []);
+        assert_eq!(planner.next_wake(), Some(at("17:00:10")));
+    }
+}

@@ -1,0 +1,69 @@
+//! Events as log lines.
+
+use crate::event::Event;
+
+/// Tells an event to the log: gains, losses and stops at `info`; what a person should look at as `warn`.
+pub(crate) fn tell(instance: &str, event: &Event) {
+    match event {
+        Event::Started { .. } => tracing::debug!(instance, "instance joined its fleet"),
+        Event::Elected { group, term } => tracing::info!(instance, %group, term, "leadership gained"),
+        Event::Lost {
+            group, term, reason, ..
+        } => tracing::info!(instance, %group, term, %reason, "leadership lost"),
+        Event::Draining { group, term } => tracing::info!(instance, %group, term, "draining before giving up the lead"),
+        Event::RenewalFailed { group, term, failures } => {
+            tracing::warn!(instance, %group, term, failures, "renewal failed, will be retried while trust lasts");
+        }
+        Event::Quarantined { group, remaining } => tracing::info!(
+            instance, %group, ?remaining,
+            "nobody may lead this group yet, because a leader from before the store's data began may still believe; \
+             a new deployment can skip this with `.first_start(true)`"
+        ),
+        Event::RunStarted {
+            job,
+            group,
+            scheduled_at,
+            fence,
+            ..
+        } => {
+            tracing::debug!(instance, %job, %group, %scheduled_at, fence, "run started");
+        }
+        Event::Decided {
+            job,
+            group,
+            first,
+            last,
+            count,
+            outcome,
+            fence,
+            error,
+            ..
+        } => {
+            if outcome.is_missed() || !error.is_empty() {
+                tracing::warn!(instance, %job, %group, %first, %last, count, %outcome, fence, error, "tick decided");
+            } else {
+                tracing::debug!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
+            }
+        }
+        Event::BodyEnded {
+            name,
+            group,
+            error,
+            again_in,
+        } => {
+            tracing::warn!(instance, %name, %group, error, ?again_in, "a long-lived body ended early and is started again");
+        }
+        Event::StoreFailed { error } => tracing::warn!(instance, error, "the store does not answer"),
+        Event::StoreRecovered => tracing::info!(instance, "the store answers again"),
+        Event::OtherService {
+            service,
+            instance: other,
+        } => tracing::error!(
+            instance,
+            service,
+            other,
+            "another service is alive in this namespace: give each its own with `.namespace(..)`, or one name to both with `.service(..)`"
+        ),
+        Event::Stopped { .. } => tracing::info!(instance, "instance left its fleet"),
+    }
+}

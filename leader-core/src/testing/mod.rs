@@ -1,0 +1,162 @@
+//! Support for unit tests of annotated functions, and faults for tests of fleets.
+
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::instance::Instance;
+use crate::job::extract::{Given, Needs, States};
+use crate::job::gate::{Gate, Lead};
+use crate::job::output::JobError;
+use crate::job::record::Job;
+use crate::job::scope::{Scope, within};
+use crate::job::tick::{Inner, Origin, Tick};
+use crate::names::{DEFAULT_GROUP, GroupName, JobName};
+use crate::runtime::engine::Request;
+
+/// Runs a future as on the leader of every group: gated functions called in it run, without an instance and without a store.
+///
+/// ```
+/// use leader_core::{leader_only, testing};
+///
+/// #[leader_only]
+/// async fn double(n: u32) -> u32 {
+///     2 * n
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// assert_eq!(testing::as_leader(double(21)).await, Ok(42));
+/// # });
+/// ```
+pub async fn as_leader<F: Future>(future: F) -> F::Output {
+    let scope = Scope {
+        gates: None,
+        lead: None,
+    };
+    within(scope, future).await
+}
+
+impl Tick {
+    /// A tick for unit tests: of the job `test` in the group `default`, with fence 1.
+    #[must_use]
+    pub fn for_test(at: Timestamp) -> Self {
+        let job = JobName::new("test").expect("a legal name");
+        let group = GroupName::new(DEFAULT_GROUP).expect("a legal name");
+        tick(job, group, at)
+    }
+}
+
+fn tick(job: JobName, group: GroupName, at: Timestamp) -> Tick {
+    Tick::new(Inner {
+        job,
+        origin: Origin::Manual,
+        scheduled_at: at,
+        started_at: at,
+        attempt: 1,
+        lead: Lead::new(Arc::new(Gate::always_open(group)), 1, 1),
+    })
+}
+
+/// Runs a job's body once, for the tick at `at`, without an instance and without a store. Await the builder.
+///
+/// ```
+/// use leader_core::{State, Tick, leader_only, testing};
+///
+/// #[leader_only(cron = "0 3 * * *")]
+/// async fn report(tick: Tick, State(limit): State<u32>) -> Result<(), String> {
+///     if limit == 0 { Err(format!("no limit at {}", tick.scheduled_at())) } else { Ok(()) }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let at = "2026-03-02T03:00:00Z".parse().unwrap();
+/// assert!(testing::run_job::<report>(at).state(7_u32).await.is_ok());
+/// let error = testing::run_job::<report>(at).state(0_u32).await.unwrap_err();
+/// assert_eq!(error.to_string(), "no limit at 2026-03-02T03:00:00Z");
+/// # });
+/// ```
+///
+/// # Panics
+/// When awaited, if the job asks for a state that was not given; a panic of the body goes through.
+pub fn run_job<J: Job>(at: Timestamp) -> RunJob<J> {
+    RunJob {
+        at,
+        states: States::default(),
+        job: PhantomData,
+    }
+}
+
+/// A job's body about to be run; made by [`run_job`].
+#[must_use = "the body runs when this is awaited"]
+#[derive(Debug)]
+pub struct RunJob<J> {
+    at: Timestamp,
+    states: States,
+    job: PhantomData<fn() -> J>,
+}
+
+impl<J> RunJob<J> {
+    /// A value for the job's `State<T>` argument.
+    pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.states.insert(value);
+        self
+    }
+}
+
+impl<J: Job> IntoFuture for RunJob<J> {
+    type Output = Result<(), JobError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let record = J::RECORD;
+        let body = record.body.expect("a job has a body");
+        let mut needs = Needs::default();
+        (body.needs)(&mut needs);
+        let missing: Vec<_> = needs
+            .states
+            .iter()
+            .filter(|(id, _)| !self.states.has(*id))
+            .map(|(_, name)| *name)
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "the job `{}` asks for states that were not given with `.state(..)`: {}",
+            J::NAME,
+            missing.join(", ")
+        );
+        let job = JobName::new(J::NAME).expect("checked at compile time");
+        let group = GroupName::new(record.group).expect("checked at compile time");
+        let tick = tick(job, group, self.at);
+        let lead = tick.lead().clone();
+        let given = Given {
+            tick: Some(&tick),
+            lead: &lead,
+            states: &self.states,
+        };
+        let future = (body.run)(&given);
+        let scope = Scope {
+            gates: None,
+            lead: Some(lead),
+        };
+        Box::pin(within(scope, async move {
+            // The gate of a test stands open.
+            future.await.unwrap_or(Ok(()))
+        }))
+    }
+}
+
+/// Ends an instance like `kill -9` ends a process: nothing is released, and nobody is told.
+///
+/// Its bodies are dropped at their next poll. The handle is good for nothing afterwards.
+pub fn kill(instance: &Instance) {
+    instance.request(Request::Kill);
+}
+
+/// Stands the framework's thread of an instance still, like SIGSTOP does: nothing is renewed, nothing claimed. Its bodies notice
+/// by their own clock.
+pub fn freeze(instance: &Instance, span: Duration) {
+    instance.request(Request::Freeze(span));
+}
