@@ -6,10 +6,16 @@ pub mod __private;
 mod clock;
 mod job;
 mod names;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod timing;
 
+// The attribute's tokens name this crate; so do those in our own tests.
+#[cfg(test)]
+extern crate self as leader_core;
+
 pub use clock::{Clock, Moment};
-pub use job::extract::{Extract, State};
+pub use job::extract::{Extract, ExtractLeading, State};
 pub use job::gate::{GroupStatus, Lead, Role};
 pub use job::outcome::{MissedReason, Outcome, Ran, UnknownOutcome};
 pub use job::output::{JobError, JobOutput};

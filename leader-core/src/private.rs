@@ -5,10 +5,13 @@ use std::time::Duration;
 
 pub use inventory::submit;
 
-pub use crate::job::extract::{Extract, Given, Needs};
+pub use crate::job::extract::{Extract, ExtractLeading, Given, Needs};
 pub use crate::job::output::JobOutput;
 pub use crate::job::record::{BodyFuture, Job, Missed, OnLoss, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
+pub use crate::names::DEFAULT_GROUP;
+
+use crate::job::output::JobError;
 
 /// A checked name; the group of a function or the name of a job.
 ///
@@ -64,11 +67,33 @@ pub fn need<T: Extract>(needs: &mut Needs) {
     T::need(needs);
 }
 
+/// The value of one argument of a `while_leading` body.
+#[must_use]
+pub fn extract_leading<T: ExtractLeading>(given: &Given<'_>) -> T {
+    T::extract(given)
+}
+
+/// What one argument of a `while_leading` body asks for.
+pub fn need_leading<T: ExtractLeading>(needs: &mut Needs) {
+    T::need(needs);
+}
+
+/// How a job's value becomes a result. Apart from [`body`], so that a wrong return type is told where it is written.
+#[must_use]
+pub fn output<R: JobOutput>() -> fn(R) -> Result<(), JobError> {
+    R::into_result
+}
+
 /// A job's future, with its output made a result.
-pub fn body<F, R>(future: F) -> BodyFuture
+pub fn body<F, R>(future: F, output: fn(R) -> Result<(), JobError>) -> BodyFuture
 where
     F: Future<Output = Result<R, Skipped>> + Send + 'static,
-    R: JobOutput,
+    R: 'static,
 {
-    Box::pin(async move { future.await.map(JobOutput::into_result) })
+    Box::pin(async move { future.await.map(output) })
+}
+
+/// Name, group and module of every annotated function that was linked.
+pub fn records() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    inventory::iter::<Record>().map(|record| (record.name, record.group, record.module))
 }

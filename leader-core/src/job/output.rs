@@ -27,6 +27,8 @@ impl JobOutput for () {
     }
 }
 
+// The complaint about an error that does not convert is about the job's return type, not about `Box` and `From`.
+#[diagnostic::do_not_recommend]
 impl<T, E: Into<Box<dyn Error + Send + Sync>>> JobOutput for Result<T, E> {
     fn into_result(self) -> Result<(), JobError> {
         self.map(drop).map_err(|error| JobError(chain(&*error.into())))
