@@ -1,0 +1,78 @@
+//! The annotated function, with its body kept as the tokens it was written in.
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use quote::{ToTokens, TokenStreamExt};
+use syn::parse::{Parse, ParseStream, Parser};
+use syn::{Attribute, Signature, Token, Visibility};
+
+#[derive(Clone)]
+pub(crate) struct Function {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) sig: Signature,
+    pub(crate) body: Body,
+}
+
+#[derive(Clone)]
+pub(crate) enum Body {
+    /// The braces, the inner attributes and the statements between them.
+    Block {
+        group: Group,
+        inner: Vec<Attribute>,
+        statements: TokenStream,
+    },
+    /// A declaration.
+    None(Token![;]),
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let vis = input.parse()?;
+        let starts_function = input.peek(Token![fn])
+            || input.peek(Token![async])
+            || input.peek(Token![const])
+            || input.peek(Token![unsafe])
+            || input.peek(Token![extern]);
+        if !starts_function {
+            return Err(input.error("`#[leader_only]` stands on an `async fn`"));
+        }
+        let sig = input.parse()?;
+        let body = if input.peek(Token![;]) {
+            Body::None(input.parse()?)
+        } else {
+            Body::block(input.parse()?)?
+        };
+        Ok(Self { attrs, vis, sig, body })
+    }
+}
+
+impl Body {
+    fn block(tree: TokenTree) -> syn::Result<Self> {
+        match tree {
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                let split = |input: ParseStream<'_>| Ok((input.call(Attribute::parse_inner)?, input.parse()?));
+                let (inner, statements) = split.parse2(group.stream())?;
+                Ok(Self::Block {
+                    group,
+                    inner,
+                    statements,
+                })
+            }
+            other => Err(syn::Error::new_spanned(other, "expected the function's body")),
+        }
+    }
+}
+
+/// The function as it was written.
+impl ToTokens for Function {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        tokens.append_all(&self.attrs);
+        self.vis.to_tokens(tokens);
+        self.sig.to_tokens(tokens);
+        match &self.body {
+            Body::Block { group, .. } => group.to_tokens(tokens),
+            Body::None(semicolon) => semicolon.to_tokens(tokens),
+        }
+    }
+}
