@@ -19,12 +19,7 @@ pub(crate) fn expand(model: &Model) -> TokenStream {
 /// The function, let in only on the leader.
 fn gated(model: &Model) -> TokenStream {
     let function = &model.function;
-    let Body::Block {
-        group: braces,
-        inner,
-        statements,
-    } = &function.body
-    else {
+    let Body::Block(written) = &function.body else {
         return function.to_token_stream();
     };
     let name_span = at(function.sig.ident.span());
@@ -39,16 +34,15 @@ fn gated(model: &Model) -> TokenStream {
     sig.output = ReturnType::Type(arrow, Box::new(Type::Verbatim(gated_output)));
 
     let (record, asked) = registration(model, name_span);
-    let body = body(model, statements, braces.span());
+    let body = body(model, written);
     let gate = quote_spanned! {name_span=>
-        #(#inner)*
         #record
         match #private::enter(#asked) {
             ::core::result::Result::Ok(entry) => ::core::result::Result::Ok(entry.run(async move #body).await),
             ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
         }
     };
-    let block = group_of(Delimiter::Brace, gate, at(braces.span()));
+    let block = group_of(Delimiter::Brace, gate, at(written.span()));
     let (docs, vis) = (doc::with_ours(model), &function.vis);
     quote!(#(#docs)* #vis #sig #block)
 }
@@ -78,13 +72,17 @@ fn registration(model: &Model, span: Span) -> (TokenStream, TokenStream) {
     (quote!(#group_const #submit), asked)
 }
 
-/// The user's statements, after what an `async fn` does by itself: it moves its arguments in and takes them apart in their order,
-/// and it knows its return type.
-fn body(model: &Model, statements: &TokenStream, braces: Span) -> Group {
+/// The written block, after what an `async fn` does by itself: it moves its arguments in and takes them apart in their order, and
+/// it knows its return type.
+fn body(model: &Model, written: &Group) -> Group {
     let arguments = model.arguments.iter().map(argument);
     let known_type = known_type(model);
-    let all = quote!(#(#arguments)* #known_type #statements);
-    group_of(Delimiter::Brace, all, at(braces))
+    let span = at(written.span());
+    // Our braces' place is theirs, but they are ours: no lint calls them needless, and in every edition the block's temporaries
+    // are dropped before the arguments.
+    let mut block = written.clone();
+    block.set_span(span);
+    group_of(Delimiter::Brace, quote!(#(#arguments)* #known_type #block), span)
 }
 
 fn argument(argument: &Argument) -> TokenStream {
@@ -99,7 +97,10 @@ fn argument(argument: &Argument) -> TokenStream {
         let cfgs = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
         quote_spanned!(span=> #(#cfgs)* let #name = #name;)
     });
-    quote_spanned!(span=> #whole #(#attrs)* let #pattern = #name;)
+    let unused = matches!(pattern, Pat::Ident(pat) if pat.ident.to_string().starts_with('_')).then(|| {
+        quote_spanned!(span=> #[allow(clippy::no_effect_underscore_binding, reason = "it lives as long as the arguments do")])
+    });
+    quote_spanned!(span=> #whole #unused #(#attrs)* let #pattern = #name;)
 }
 
 fn starts_big(ident: &Ident) -> bool {

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt};
-use syn::parse::{Parse, ParseStream, Parser};
+use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Signature, Token, Visibility};
 
 #[derive(Clone)]
@@ -15,12 +15,9 @@ pub(crate) struct Function {
 
 #[derive(Clone)]
 pub(crate) enum Body {
-    /// The braces, the inner attributes and the statements between them.
-    Block {
-        group: Group,
-        inner: Vec<Attribute>,
-        statements: TokenStream,
-    },
+    /// The braces with the statements. They are never opened: that would take the invisible brackets off what a
+    /// `macro_rules!` variable has brought, and `$sum * 2` would come to mean another thing.
+    Block(Group),
     /// A declaration.
     None(Token![;]),
 }
@@ -41,26 +38,12 @@ impl Parse for Function {
         let body = if input.peek(Token![;]) {
             Body::None(input.parse()?)
         } else {
-            Body::block(input.parse()?)?
+            match input.parse()? {
+                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Body::Block(group),
+                other => return Err(syn::Error::new_spanned(other, "expected the function's body")),
+            }
         };
         Ok(Self { attrs, vis, sig, body })
-    }
-}
-
-impl Body {
-    fn block(tree: TokenTree) -> syn::Result<Self> {
-        match tree {
-            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
-                let split = |input: ParseStream<'_>| Ok((input.call(Attribute::parse_inner)?, input.parse()?));
-                let (inner, statements) = split.parse2(group.stream())?;
-                Ok(Self::Block {
-                    group,
-                    inner,
-                    statements,
-                })
-            }
-            other => Err(syn::Error::new_spanned(other, "expected the function's body")),
-        }
     }
 }
 
@@ -71,7 +54,7 @@ impl ToTokens for Function {
         self.vis.to_tokens(tokens);
         self.sig.to_tokens(tokens);
         match &self.body {
-            Body::Block { group, .. } => group.to_tokens(tokens),
+            Body::Block(group) => group.to_tokens(tokens),
             Body::None(semicolon) => semicolon.to_tokens(tokens),
         }
     }

@@ -1,0 +1,1 @@
+//! What the compiler says: one mistake a file, each message on the token that is wrong.
