@@ -97,3 +97,89 @@ where
 pub fn records() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     inventory::iter::<Record>().map(|record| (record.name, record.group, record.module))
 }
+
+#[cfg(all(test, feature = "macros"))]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::job::extract::{State, States};
+    use crate::job::gate::{Gate, Lead};
+    use crate::job::scope::{Scope, within};
+    use crate::job::tick::{Inner, Origin, Tick};
+    use crate::names::{GroupName, JobName};
+    use crate::{current, leader_only};
+
+    #[leader_only(group = "tokens", every = "1h", missed = "skip", on_loss = "finish", timeout = "1s")]
+    async fn scheduled(tick: Tick, State(by): State<u64>, none: Option<State<String>>) -> Result<(), String> {
+        assert_eq!(
+            current().map(|lead| lead.group().to_string()).as_deref(),
+            Some("tokens")
+        );
+        Err(format!("{} {by} {none:?}", tick.fence()))
+    }
+
+    #[leader_only(group = "tokens", while_leading)]
+    async fn standing(lead: Lead) {
+        assert_eq!(lead.fence(), 8);
+    }
+
+    fn needed(record: Record) -> Needs {
+        let mut needs = Needs::default();
+        (record.body.expect("a job has a body").needs)(&mut needs);
+        needs
+    }
+
+    #[tokio::test]
+    async fn a_record_makes_its_body_and_says_what_it_needs() {
+        let group = GroupName::new("tokens").unwrap();
+        let lead = Lead::new(Arc::new(Gate::always_open(group)), 1, 8);
+        let tick = Tick::new(Inner {
+            job: JobName::new(scheduled::NAME).unwrap(),
+            origin: Origin::Schedule,
+            scheduled_at: Timestamp::UNIX_EPOCH,
+            started_at: Timestamp::UNIX_EPOCH,
+            attempt: 1,
+            lead: lead.clone(),
+        });
+        let mut states = States::default();
+        states.insert(5_u64);
+        let given = Given {
+            tick: Some(&tick),
+            lead: &lead,
+            states: &states,
+        };
+        let run = |record: Record| {
+            let scope = Scope {
+                gates: None,
+                lead: None,
+            };
+            within(scope, (record.body.expect("a job has a body").run)(&given))
+        };
+        let told = run(scheduled::RECORD).await.unwrap().unwrap_err();
+        assert_eq!(told.to_string(), "8 5 None");
+        assert_eq!(run(standing::RECORD).await, Ok(Ok(())));
+        let bare = (scheduled::RECORD.body.expect("a job has a body").run)(&given);
+        assert_eq!(bare.await, Err(Skipped::NotBootstrapped));
+
+        let (needs, standing_needs) = (needed(scheduled::RECORD), needed(standing::RECORD));
+        assert!(needs.tick && !standing_needs.tick);
+        assert_eq!(needs.states.iter().map(|(_, name)| *name).collect::<Vec<_>>(), ["u64"]);
+        assert!(standing_needs.states.is_empty());
+    }
+
+    #[test]
+    fn the_options_are_in_the_record() {
+        let record = scheduled::RECORD;
+        assert!(matches!(record.trigger, Trigger::Every("1h")));
+        assert_eq!((record.missed, record.on_loss), (Missed::Skip, OnLoss::Finish));
+        assert_eq!(
+            (record.name, record.group, record.module),
+            ("scheduled", "tokens", module_path!())
+        );
+        assert!(record.timeout.is_some() && record.grace.is_none());
+        assert!(matches!(standing::RECORD.trigger, Trigger::WhileLeading));
+    }
+}

@@ -12,8 +12,8 @@ pub struct JobError(pub(crate) String);
 
 /// What a job returns: `()`, or `Result<T, E>` whose error converts into a boxed [`Error`].
 #[diagnostic::on_unimplemented(
-    message = "a job returns `()` or `Result<T, E>`, not `{Self}`",
-    label = "this job's return type",
+    message = "a job cannot return `{Self}`",
+    label = "a job returns `()` or `Result<T, E>`",
     note = "`E` must convert into `Box<dyn Error + Send + Sync>`; `anyhow::Error`, `String` and every `std` error do"
 )]
 pub trait JobOutput {
