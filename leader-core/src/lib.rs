@@ -23,6 +23,7 @@ pub use job::record::{Job, Missed, OnLoss};
 pub use job::scope::{Skipped, current};
 pub use job::tick::{Origin, Tick};
 #[cfg(feature = "macros")]
+#[doc = include_str!("docs/leader_only.md")]
 pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};

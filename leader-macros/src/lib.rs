@@ -15,7 +15,8 @@ mod tests;
 use proc_macro::TokenStream;
 use quote::quote;
 
-/// Runs an `async fn` only on the leader of its group. Documented where `leader_core` re-exports it.
+// Documented where `leader_core` re-exports it, so that the examples are tests of that crate.
+#[allow(missing_docs, reason = "documented at its re-export")]
 #[proc_macro_attribute]
 pub fn leader_only(options: TokenStream, item: TokenStream) -> TokenStream {
     expanded(options.into(), item.into()).into()
