@@ -16,8 +16,9 @@ pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
     let after_docs = lines.iter().rposition(Option::is_some).map_or(0, |at| at + 1);
     let told_errors = lines.iter().flatten().any(|line| line.trim() == "# Errors");
 
+    let place = heading.unwrap_or(after_docs);
     let mut ours = Vec::new();
-    if first_doc.is_some() {
+    if place > 0 && lines[place - 1].as_deref().is_some_and(|line| !line.trim().is_empty()) {
         ours.push(doc(""));
     }
     ours.push(doc(&format!(" {}", where_it_runs(model))));
@@ -33,7 +34,6 @@ pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
         ours.push(doc(""));
     }
     attrs.splice(after_docs..after_docs, errors);
-    let place = heading.unwrap_or(after_docs);
     attrs.splice(place..place, ours);
     attrs
 }

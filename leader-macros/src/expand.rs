@@ -109,12 +109,12 @@ fn starts_big(ident: &Ident) -> bool {
 
 /// Tells an `async` block the type that an `async fn` has from its signature, so that `?`, `return` and coercions work.
 fn known_type(model: &Model) -> Option<TokenStream> {
-    let span = at(model.function.sig.ident.span());
-    let ty = match &model.function.sig.output {
-        ReturnType::Default => quote_spanned!(span=> ()),
-        ReturnType::Type(_, ty) if matches!(**ty, Type::ImplTrait(_)) => return None,
-        ReturnType::Type(_, ty) => without_impl_trait(ty).0.into_token_stream(),
-    };
+    let ty = output_type(model);
+    if matches!(ty, Type::ImplTrait(_)) {
+        return None;
+    }
+    let span = at(span_of(&ty));
+    let ty = without_impl_trait(&ty).0;
     Some(quote_spanned! {span=>
         #[allow(
             unreachable_code,
@@ -212,13 +212,11 @@ fn job(model: &Model, trigger: &Trigger) -> TokenStream {
 
 /// How the body's value becomes a result: a call that stands on the return type.
 fn output(model: &Model) -> TokenStream {
-    let span = match &model.function.sig.output {
-        ReturnType::Default => at(model.function.sig.ident.span()),
-        ReturnType::Type(_, ty) => span_of(ty),
-    };
+    let ty = output_type(model);
+    let span = at(span_of(&ty));
     let private = hidden(model, span);
-    let ty = without_impl_trait(&output_type(model)).0;
-    quote_spanned!(at(span)=> #private::output::<#ty>())
+    let ty = without_impl_trait(&ty).0;
+    quote_spanned!(span=> #private::output::<#ty>())
 }
 
 fn output_type(model: &Model) -> Type {
