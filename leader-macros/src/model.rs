@@ -81,6 +81,7 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
     let method = function.sig.receiver().is_some();
     if is_job {
         check_job(&function.sig, errors);
+        check_own_name(options, &function.sig.ident, errors);
     }
     let text = |key| match options.get(key)?.value {
         Value::Text(ref expr) => Some(expr.clone()),
@@ -277,7 +278,20 @@ fn check_job(sig: &Signature, errors: &mut Errors) {
     }
 }
 
-pub(crate) fn has_impl_trait(ty: &Type) -> bool {
+/// Rust allows names that the store does not.
+fn check_own_name(options: &Options, name: &Ident, errors: &mut Errors) {
+    if options.get(Key::Name).is_none() && !name.to_string().is_ascii() {
+        errors.on(
+            name,
+            format!(
+                "a job's name is kept in the store, in ASCII: add `{}`",
+                Key::Name.example()
+            ),
+        );
+    }
+}
+
+fn has_impl_trait(ty: &Type) -> bool {
     without_impl_trait(ty).1
 }
 
