@@ -229,7 +229,7 @@ impl Bootstrap {
         let (store, clock) = source.open(&config.namespace, bound);
         let config = Config { clock, ..config };
         let gate = |group: &GroupName| Arc::new(Gate::new(group.clone(), config.clock.clone()));
-        let gates = Arc::new(Gates::new(config.instance.clone(), config.groups.iter().map(gate)));
+        let gates = Arc::new(Gates::new(config.groups.iter().map(gate)));
         let (inbox, inputs) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared::new(config, Arc::clone(&gates), store.address(), inbox));
         let (ready, first_answers) = oneshot::channel();

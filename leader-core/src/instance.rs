@@ -211,10 +211,7 @@ impl Instance {
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.
     pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
-        let scope = Scope {
-            gates: Some(Arc::clone(&self.shared.gates)),
-            lead: None,
-        };
+        let scope = Scope::new(Some(Arc::clone(&self.shared.gates)), None);
         scope::within(scope, future)
     }
 

@@ -18,12 +18,16 @@ mod telemetry;
 pub mod testing;
 mod timing;
 
+// The attribute's tokens name this crate; so do those in our own tests.
+#[cfg(test)]
+extern crate self as leader_core;
+
 pub use bootstrap::{Bootstrap, BootstrapError, Env, Fault, IntoStore, JobSettings, bootstrap, env};
 pub use clock::{Clock, Moment};
 pub use election::Lost;
 pub use event::{Event, Events, EventsError, Stamped};
 pub use instance::{Group, GroupWatch, Instance, JobStatus, LedgerError, StepDownError, UnknownGroup, WhileLeading};
-pub use job::extract::{Extract, State};
+pub use job::extract::{Extract, ExtractLeading, State};
 pub use job::gate::{GroupStatus, Lead, Role};
 pub use job::outcome::{Outcome, Ran, UnknownOutcome};
 pub use job::output::{JobError, JobOutput};
@@ -31,9 +35,10 @@ pub use job::record::{Job, OnLoss};
 pub use job::scope::{Skipped, current};
 pub use job::tick::{Origin, Tick};
 #[cfg(feature = "macros")]
+#[doc = include_str!("docs/leader_only.md")]
 pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
-pub use schedule::ScheduleError;
+pub use schedule::{Cron, CronError, Days, DurationError, Every, PeriodError, Schedule, ScheduleError};
 pub use schedule::missed::{Missed, MissedReason};
 pub use store::embedded::Embedded;
 pub use store::{JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 pub use inventory::submit;
 
-pub use crate::job::extract::{Extract, Given, Needs};
+pub use crate::job::extract::{Extract, ExtractLeading, Given, Needs};
 pub use crate::job::output::JobOutput;
 pub use crate::job::record::{BodyFuture, Job, OnLoss, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
+pub use crate::names::DEFAULT_GROUP;
 pub use crate::schedule::missed::Missed;
+
+use crate::job::output::JobError;
 
 /// A checked name; the group of a function or the name of a job.
 ///
@@ -64,11 +67,116 @@ pub fn need<T: Extract>(needs: &mut Needs) {
     T::need(needs);
 }
 
+/// The value of one argument of a `while_leading` body.
+#[must_use]
+pub fn extract_leading<T: ExtractLeading>(given: &Given<'_>) -> T {
+    T::extract(given)
+}
+
+/// What one argument of a `while_leading` body asks for.
+pub fn need_leading<T: ExtractLeading>(needs: &mut Needs) {
+    T::need(needs);
+}
+
+/// How a job's value becomes a result. Apart from [`body`], so that a wrong return type is told where it is written.
+#[must_use]
+pub fn output<R: JobOutput>() -> fn(R) -> Result<(), JobError> {
+    R::into_result
+}
+
 /// A job's future, with its output made a result.
-pub fn body<F, R>(future: F) -> BodyFuture
+pub fn body<F, R>(future: F, output: fn(R) -> Result<(), JobError>) -> BodyFuture
 where
     F: Future<Output = Result<R, Skipped>> + Send + 'static,
-    R: JobOutput,
+    R: 'static,
 {
-    Box::pin(async move { future.await.map(JobOutput::into_result) })
+    Box::pin(async move { future.await.map(output) })
+}
+
+/// Name, group and module of every annotated function that was linked.
+pub fn records() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    inventory::iter::<Record>().map(|record| (record.name, record.group, record.module))
+}
+
+#[cfg(all(test, feature = "macros"))]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::job::extract::{State, States};
+    use crate::job::gate::{Gate, Lead};
+    use crate::job::scope::{Scope, within};
+    use crate::job::tick::{Inner, Origin, Tick};
+    use crate::names::{GroupName, JobName};
+    use crate::{current, leader_only};
+
+    #[leader_only(group = "tokens", every = "1h", missed = "skip", on_loss = "finish", timeout = "1s")]
+    async fn scheduled(tick: Tick, State(by): State<u64>, none: Option<State<String>>) -> Result<(), String> {
+        assert_eq!(
+            current().map(|lead| lead.group().to_string()).as_deref(),
+            Some("tokens")
+        );
+        Err(format!("{} {by} {none:?}", tick.fence()))
+    }
+
+    #[leader_only(group = "tokens", while_leading)]
+    async fn standing(lead: Lead) {
+        assert_eq!(lead.fence(), 8);
+    }
+
+    fn needed(record: Record) -> Needs {
+        let mut needs = Needs::default();
+        (record.body.expect("a job has a body").needs)(&mut needs);
+        needs
+    }
+
+    #[tokio::test]
+    async fn a_record_makes_its_body_and_says_what_it_needs() {
+        let group = GroupName::new("tokens").unwrap();
+        let lead = Lead::new(Arc::new(Gate::always_open(group)), 1, 8);
+        let tick = Tick::new(Inner {
+            job: JobName::new(scheduled::NAME).unwrap(),
+            origin: Origin::Schedule,
+            scheduled_at: Timestamp::UNIX_EPOCH,
+            started_at: Timestamp::UNIX_EPOCH,
+            attempt: 1,
+            lead: lead.clone(),
+        });
+        let mut states = States::default();
+        states.insert(5_u64);
+        let given = Given {
+            tick: Some(&tick),
+            lead: &lead,
+            states: &states,
+        };
+        let run = |record: Record| {
+            let scope = Scope::new(None, None);
+            within(scope, (record.body.expect("a job has a body").run)(&given))
+        };
+        let told = run(scheduled::RECORD).await.unwrap().unwrap_err();
+        assert_eq!(told.to_string(), "8 5 None");
+        assert_eq!(run(standing::RECORD).await, Ok(Ok(())));
+        let bare = (scheduled::RECORD.body.expect("a job has a body").run)(&given);
+        assert_eq!(bare.await, Err(Skipped::NotBootstrapped));
+
+        let (needs, standing_needs) = (needed(scheduled::RECORD), needed(standing::RECORD));
+        assert!(needs.tick && !standing_needs.tick);
+        assert_eq!(needs.states.iter().map(|(_, name)| *name).collect::<Vec<_>>(), ["u64"]);
+        assert!(standing_needs.states.is_empty());
+    }
+
+    #[test]
+    fn the_options_are_in_the_record() {
+        let record = scheduled::RECORD;
+        assert!(matches!(record.trigger, Trigger::Every("1h")));
+        assert_eq!((record.missed, record.on_loss), (Missed::Skip, OnLoss::Finish));
+        assert_eq!(
+            (record.name, record.group, record.module),
+            ("scheduled", "tokens", module_path!())
+        );
+        assert!(record.timeout.is_some() && record.grace.is_none());
+        assert!(matches!(standing::RECORD.trigger, Trigger::WhileLeading));
+    }
 }

@@ -43,6 +43,19 @@ pub trait Extract: Sized + sealed::Sealed {
     fn need(_needs: &mut Needs) {}
 }
 
+/// An argument of a `while_leading` body: every one but [`Tick`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a `while_leading` body",
+    label = "not something that such a body can be given",
+    note = "its arguments are `Lead`, `State<T>` (a value given to `bootstrap(..).state(value)`) and `Option<State<T>>`; it has no \
+            `Tick`, because it runs at no planned instant"
+)]
+pub trait ExtractLeading: Extract {}
+
+impl ExtractLeading for Lead {}
+impl<T: Clone + Send + Sync + 'static> ExtractLeading for State<T> {}
+impl<T: Clone + Send + Sync + 'static> ExtractLeading for Option<State<T>> {}
+
 mod sealed {
     #[diagnostic::do_not_recommend]
     impl<T: Clone + Send + Sync + 'static> Sealed for super::State<T> {}
@@ -63,7 +76,7 @@ pub struct Given<'a> {
 
 impl Extract for Tick {
     fn extract(given: &Given<'_>) -> Self {
-        // `need` refuses a `Tick` in a body that has none before any body runs.
+        // A `while_leading` body, which has none, takes `ExtractLeading` arguments only.
         given.tick.cloned().expect("a scheduled body has a tick")
     }
 

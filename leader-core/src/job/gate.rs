@@ -219,12 +219,6 @@ impl Gate {
         pass.term = self.term.load(Ordering::SeqCst);
         Some(pass)
     }
-
-    /// Lets a call in under a leadership that its caller already runs under, draining or not.
-    pub(crate) fn enter_under(self: &Arc<Self>, term: u64) -> Option<Pass> {
-        let pass = Pass::new(self);
-        (pass.term == term && pass.gate.trusts(term)).then_some(pass)
-    }
 }
 
 /// One call inside the gate; counts in the drain until dropped.
@@ -241,10 +235,6 @@ impl Pass {
             term: gate.term.load(Ordering::SeqCst),
             gate: Arc::clone(gate),
         }
-    }
-
-    pub(crate) fn gate(&self) -> &Arc<Gate> {
-        &self.gate
     }
 }
 
@@ -350,18 +340,17 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_lets_only_inner_calls_in() {
+    fn a_drain_lets_nobody_in_and_trust_goes_on() {
         let (gate, clock) = gate();
         gate.open(7, clock.now() + Duration::from_secs(2));
         let outer = gate.enter().unwrap();
         gate.close_entry();
         assert!(gate.enter().is_none());
-        assert!(gate.enter_under(outer.term).is_some());
-        assert!(gate.enter_under(6).is_none());
+        assert!(gate.trusts(outer.term));
         gate.extend(clock.now() + Duration::from_secs(9));
         assert!(gate.enter().is_none(), "a renewal must not reopen a draining gate");
         gate.close();
-        assert!(gate.enter_under(outer.term).is_none());
+        assert!(!gate.trusts(outer.term));
         assert_eq!(gate.calls(), 1);
         drop(outer);
         assert_eq!(gate.calls(), 0);

@@ -12,8 +12,8 @@ pub struct JobError(pub(crate) String);
 
 /// What a job returns: `()`, or `Result<T, E>` whose error converts into a boxed [`Error`].
 #[diagnostic::on_unimplemented(
-    message = "a job returns `()` or `Result<T, E>`, not `{Self}`",
-    label = "this job's return type",
+    message = "a job cannot return `{Self}`",
+    label = "a job returns `()` or `Result<T, E>`",
     note = "`E` must convert into `Box<dyn Error + Send + Sync>`; `anyhow::Error`, `String` and every `std` error do"
 )]
 pub trait JobOutput {
@@ -27,6 +27,8 @@ impl JobOutput for () {
     }
 }
 
+// The complaint about an error that does not convert is about the job's return type, not about `Box` and `From`.
+#[diagnostic::do_not_recommend]
 impl<T, E: Into<Box<dyn Error + Send + Sync>>> JobOutput for Result<T, E> {
     fn into_result(self) -> Result<(), JobError> {
         self.map(drop).map_err(|error| JobError(chain(&*error.into())))

@@ -138,6 +138,8 @@ impl Record {
 pub trait Job: 'static {
     /// The job's stable name.
     const NAME: &'static str;
+    /// The group whose leader runs it.
+    const GROUP: &'static str;
     #[doc(hidden)]
     const RECORD: Record;
 }

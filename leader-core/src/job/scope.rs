@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use jiff::Timestamp;
 
 use super::gate::{Gate, Lead, Pass};
-use crate::names::{GroupName, InstanceId};
+use crate::names::GroupName;
 
 /// Why a gated call did not run here. Never an error of the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,18 +57,14 @@ impl std::error::Error for Skipped {}
 /// The gates of one instance, sorted by group.
 #[derive(Debug)]
 pub(crate) struct Gates {
-    pub(crate) instance: InstanceId,
     gates: Box<[Arc<Gate>]>,
 }
 
 impl Gates {
-    pub(crate) fn new(instance: InstanceId, gates: impl IntoIterator<Item = Arc<Gate>>) -> Self {
+    pub(crate) fn new(gates: impl IntoIterator<Item = Arc<Gate>>) -> Self {
         let mut gates: Vec<_> = gates.into_iter().collect();
         gates.sort_by(|a, b| a.group().cmp(b.group()));
-        Self {
-            instance,
-            gates: gates.into(),
-        }
+        Self { gates: gates.into() }
     }
 
     #[inline]
@@ -86,12 +82,25 @@ impl Gates {
 }
 
 /// What a task runs under.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Scope {
     /// `None` in a unit test's open scope.
-    pub(crate) gates: Option<Arc<Gates>>,
+    gates: Option<Arc<Gates>>,
     /// Set inside a gated body.
-    pub(crate) lead: Option<Lead>,
+    lead: Option<Lead>,
+    /// A plain call's place in the drain, kept as long as its body.
+    _pass: Option<Pass>,
+}
+
+impl Scope {
+    /// The scope of a body that was let in, of an instance, or (with neither) of a unit test.
+    pub(crate) fn new(gates: Option<Arc<Gates>>, lead: Option<Lead>) -> Self {
+        Self {
+            gates,
+            lead,
+            _pass: None,
+        }
+    }
 }
 
 tokio::task_local! {
@@ -145,16 +154,13 @@ pub fn current() -> Option<Lead> {
 
 /// A call that was let in. Counts in the drain until its body has ended.
 #[derive(Debug)]
-pub struct Entry {
-    scope: Scope,
-    _pass: Option<Pass>,
-}
+pub struct Entry(Scope);
 
 impl Entry {
     /// Runs the body; `current()` works inside.
-    pub async fn run<F: Future>(self, body: F) -> F::Output {
-        let Self { scope, _pass } = self;
-        within(scope, body).await
+    // Not an `async fn`: that would hold the body twice.
+    pub fn run<F: Future>(self, body: F) -> impl Future<Output = F::Output> {
+        within(self.0, body)
     }
 }
 
@@ -175,15 +181,11 @@ pub fn enter(group: &str) -> Result<Entry, Skipped> {
 
 fn enter_in(scope: &Scope, group: &str) -> Result<Entry, Skipped> {
     if let Some(lead) = scope.lead.as_ref().filter(|lead| lead.group().as_str() == group) {
-        // Inside a body of the same group the body's own leadership decides, draining or not.
-        let pass = lead
-            .gate()
-            .enter_under(lead.term())
-            .ok_or_else(|| not_leader(lead.gate()))?;
-        return Ok(Entry {
-            scope: scope.clone(),
-            _pass: Some(pass),
-        });
+        // Inside a body of the same group the body's own leadership decides, draining or not. The drain counts the outer body.
+        if !lead.is_leading() {
+            return Err(not_leader(lead.gate()));
+        }
+        return Ok(Entry(Scope::new(scope.gates.clone(), Some(lead.clone()))));
     }
     match &scope.gates {
         Some(gates) => enter_gates(gates, group),
@@ -199,13 +201,11 @@ fn enter_gates(gates: &Arc<Gates>, group: &str) -> Result<Entry, Skipped> {
     })?;
     let pass = gate.enter().ok_or_else(|| not_leader(gate))?;
     let lead = Lead::new(Arc::clone(gate), pass.term, pass.term);
-    Ok(Entry {
-        scope: Scope {
-            gates: Some(Arc::clone(gates)),
-            lead: Some(lead),
-        },
+    Ok(Entry(Scope {
+        gates: Some(Arc::clone(gates)),
+        lead: Some(lead),
         _pass: Some(pass),
-    })
+    }))
 }
 
 /// The entry of a unit test: any group, always led.
@@ -215,13 +215,7 @@ fn open_entry(group: &str) -> Entry {
         GroupName::new(crate::names::DEFAULT_GROUP).expect("the default group's name is legal")
     });
     let lead = Lead::new(Arc::new(Gate::always_open(name)), 1, 1);
-    Entry {
-        scope: Scope {
-            gates: None,
-            lead: Some(lead),
-        },
-        _pass: None,
-    }
+    Entry(Scope::new(None, Some(lead)))
 }
 
 fn not_leader(gate: &Gate) -> Skipped {

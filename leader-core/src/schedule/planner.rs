@@ -88,12 +88,6 @@ impl Planner {
         self.plans.remove(&job);
     }
 
-    /// Whether the job is planned here.
-    #[must_use]
-    pub fn has(&self, job: usize) -> bool {
-        self.plans.contains_key(&job)
-    }
-
     /// The next planned tick of a job.
     #[must_use]
     pub fn next_of(&self, job: usize) -> Option<Timestamp> {

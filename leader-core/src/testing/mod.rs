@@ -33,10 +33,7 @@ use crate::runtime::engine::Request;
 /// # });
 /// ```
 pub async fn as_leader<F: Future>(future: F) -> F::Output {
-    let scope = Scope {
-        gates: None,
-        lead: None,
-    };
+    let scope = Scope::new(None, None);
     within(scope, future).await
 }
 
@@ -137,10 +134,7 @@ impl<J: Job> IntoFuture for RunJob<J> {
             states: &self.states,
         };
         let future = (body.run)(&given);
-        let scope = Scope {
-            gates: None,
-            lead: Some(lead),
-        };
+        let scope = Scope::new(None, Some(lead));
         Box::pin(within(scope, async move {
             // The gate of a test stands open.
             future.await.unwrap_or(Ok(()))

@@ -194,10 +194,7 @@ impl Engine {
                 states: &shared.config.states,
             };
             let body = start_body(&given);
-            let scope = Scope {
-                gates: Some(Arc::clone(&shared.gates)),
-                lead: Some(given_lead.clone()),
-            };
+            let scope = Scope::new(Some(Arc::clone(&shared.gates)), Some(given_lead.clone()));
             Box::pin(scope::within(scope, body))
         });
         let reporter = Reporter {

@@ -208,10 +208,7 @@ impl Engine {
                 states: &shared.config.states,
             };
             let body = (spec.body.run)(&given);
-            let scope = Scope {
-                gates: Some(Arc::clone(&shared.gates)),
-                lead: Some(lead.clone()),
-            };
+            let scope = Scope::new(Some(Arc::clone(&shared.gates)), Some(lead.clone()));
             Box::pin(scope::within(scope, body))
         })
     }

@@ -1,0 +1,74 @@
+//! What the attribute adds to the function's documentation.
+
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::{Attribute, Expr, Lit, LitStr, Meta, parse_quote};
+
+use crate::model::{Model, Trigger};
+
+/// The function's attributes with our lines put in: where it runs before the first heading, what it returns at the end.
+pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
+    let mut attrs = model.function.attrs.clone();
+    let lines: Vec<_> = attrs.iter().map(line).collect();
+    let is_heading = |line: &Option<String>| line.as_deref().is_some_and(|line| line.trim_start().starts_with("# "));
+    let first_doc = lines.iter().position(Option::is_some);
+    let heading = lines.iter().position(is_heading).filter(|at| Some(*at) != first_doc);
+    let after_docs = lines.iter().rposition(Option::is_some).map_or(0, |at| at + 1);
+    let told_errors = lines.iter().flatten().any(|line| line.trim() == "# Errors");
+
+    let place = heading.unwrap_or(after_docs);
+    let mut ours = Vec::new();
+    if place > 0 && lines[place - 1].as_deref().is_some_and(|line| !line.trim().is_empty()) {
+        ours.push(doc(""));
+    }
+    ours.push(doc(&format!(" {}", where_it_runs(model))));
+    let mut errors = Vec::new();
+    if !told_errors {
+        errors.extend([
+            doc(""),
+            doc(" # Errors"),
+            doc(" `Skipped` where this instance does not lead the group; the body has not run then."),
+        ]);
+    }
+    if heading.is_some() {
+        ours.push(doc(""));
+    }
+    attrs.splice(after_docs..after_docs, errors);
+    attrs.splice(place..place, ours);
+    attrs
+}
+
+fn where_it_runs(model: &Model) -> String {
+    let group = model.group.as_ref().map_or_else(|| "default".to_owned(), written);
+    match &model.trigger {
+        None | Some(Trigger::Wrong) => format!("Runs only on the leader of group `{group}`."),
+        Some(Trigger::Cron(expr)) => format!("Runs on the leader of group `{group}`, at `{}` (UTC).", written(expr)),
+        Some(Trigger::Every(expr)) => format!("Runs on the leader of group `{group}`, every `{}`.", written(expr)),
+        Some(Trigger::WhileLeading) => format!("Runs on the leader of group `{group}` for as long as it leads."),
+    }
+}
+
+/// A literal's text, or an expression as it was written.
+fn written(expr: &Expr) -> String {
+    match expr {
+        Expr::Lit(syn::ExprLit {
+            lit: Lit::Str(text), ..
+        }) => text.value(),
+        other => other.to_token_stream().to_string().replace(" :: ", "::"),
+    }
+}
+
+fn line(attr: &Attribute) -> Option<String> {
+    let Meta::NameValue(meta) = &attr.meta else { return None };
+    match &meta.value {
+        Expr::Lit(syn::ExprLit {
+            lit: Lit::Str(text), ..
+        }) if meta.path.is_ident("doc") => Some(text.value()),
+        _ => None,
+    }
+}
+
+fn doc(line: &str) -> Attribute {
+    let line = LitStr::new(line, Span::mixed_site());
+    parse_quote!(#[doc = #line])
+}

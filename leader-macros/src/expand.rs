@@ -1,0 +1,302 @@
+//! The tokens of a function that has been found good. Nothing here can fail, and nothing here decides how a job behaves: the
+//! tokens are one record, two function pointers and a gate, and the rest is ordinary code of the core crate.
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Expr, Pat, ReturnType, Type, parse_quote};
+
+use crate::diagnostics::at;
+use crate::doc;
+use crate::item::Body;
+use crate::model::{Argument, Model, Trigger, without_impl_trait};
+
+pub(crate) fn expand(model: &Model) -> TokenStream {
+    let gated = gated(model);
+    let handle = model.trigger.as_ref().map(|trigger| handle(model, trigger));
+    quote!(#gated #handle)
+}
+
+/// The function, let in only on the leader.
+fn gated(model: &Model) -> TokenStream {
+    let function = &model.function;
+    let Body::Block(written) = &function.body else {
+        return function.to_token_stream();
+    };
+    let name_span = at(function.sig.ident.span());
+    let private = hidden(model, name_span);
+    let mut sig = function.sig.clone();
+    let output = output_type(model);
+    let arrow = match &function.sig.output {
+        ReturnType::Type(arrow, _) => *arrow,
+        ReturnType::Default => syn::Token![->](name_span),
+    };
+    let gated_output = quote_spanned!(name_span=> ::core::result::Result<#output, #private::Skipped>);
+    sig.output = ReturnType::Type(arrow, Box::new(Type::Verbatim(gated_output)));
+
+    let (record, asked) = registration(model, name_span);
+    let body = body(model, written);
+    let gate = quote_spanned! {name_span=>
+        #record
+        match #private::enter(#asked) {
+            ::core::result::Result::Ok(entry) => ::core::result::Result::Ok(entry.run(async move #body).await),
+            ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
+        }
+    };
+    let block = group_of(Delimiter::Brace, gate, at(written.span()));
+    let (docs, vis) = (doc::with_ours(model), &function.vis);
+    quote!(#(#docs)* #vis #sig #block)
+}
+
+/// What goes to the link-time list, and what the gate is asked for. It stands inside the body, where generics and methods are no
+/// obstacle.
+fn registration(model: &Model, span: Span) -> (TokenStream, TokenStream) {
+    let private = hidden(model, span);
+    let (record, group_const, asked) = if model.trigger.is_some() {
+        let job = &model.function.sig.ident;
+        let job = quote_spanned!(span=> <#job as #private::Job>);
+        (quote!(#job::RECORD), None, quote!(#job::GROUP))
+    } else {
+        let (name, group) = (name(model), group(model));
+        let asked = quote_spanned!(span=> __LEADER_GROUP);
+        let group_const = quote_spanned!(span=> const __LEADER_GROUP: &str = #group;);
+        let record = quote_spanned!(span=> #private::Record::new(#name, #asked, ::core::module_path!()));
+        (record, Some(group_const), asked)
+    };
+    let submit = (!model.faulty).then(|| {
+        quote_spanned! {span=>
+            const _: () = {
+                #private::submit! { #record }
+            };
+        }
+    });
+    (quote!(#group_const #submit), asked)
+}
+
+/// The written block, after what an `async fn` does by itself: it moves its arguments in and takes them apart in their order, and
+/// it knows its return type.
+fn body(model: &Model, written: &Group) -> Group {
+    let arguments = model.arguments.iter().map(argument);
+    let known_type = known_type(model);
+    let span = at(written.span());
+    // Our braces' place is theirs, but they are ours: no lint calls them needless, and in every edition the block's temporaries
+    // are dropped before the arguments.
+    let mut block = written.clone();
+    block.set_span(span);
+    group_of(Delimiter::Brace, quote!(#(#arguments)* #known_type #block), span)
+}
+
+fn argument(argument: &Argument) -> TokenStream {
+    let Argument {
+        name, attrs, pattern, ..
+    } = argument;
+    let span = at(name.span());
+    let moves =
+        matches!(pattern, Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() && !starts_big(&pat.ident));
+    // What the pattern leaves behind lives as long as the arguments do.
+    let whole = (!moves).then(|| {
+        let cfgs = attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+        quote_spanned!(span=> #(#cfgs)* let #name = #name;)
+    });
+    let unused = matches!(pattern, Pat::Ident(pat) if pat.ident.to_string().starts_with('_')).then(|| {
+        quote_spanned!(span=> #[allow(clippy::no_effect_underscore_binding, reason = "it lives as long as the arguments do")])
+    });
+    quote_spanned!(span=> #whole #unused #(#attrs)* let #pattern = #name;)
+}
+
+fn starts_big(ident: &Ident) -> bool {
+    ident.to_string().starts_with(char::is_uppercase)
+}
+
+/// Tells an `async` block the type that an `async fn` has from its signature, so that `?`, `return` and coercions work.
+fn known_type(model: &Model) -> Option<TokenStream> {
+    let ty = output_type(model);
+    if matches!(ty, Type::ImplTrait(_)) {
+        return None;
+    }
+    let span = at(span_of(&ty));
+    let ty = without_impl_trait(&ty).0;
+    Some(quote_spanned! {span=>
+        #[allow(
+            unreachable_code,
+            clippy::diverging_sub_expression,
+            clippy::empty_loop,
+            clippy::let_unit_value,
+            clippy::needless_return,
+            reason = "never run: it tells the block its type"
+        )]
+        if false {
+            let __leader_returned: #ty = loop {};
+            return __leader_returned;
+        }
+    })
+}
+
+/// The hidden type beside a job, of its name and visibility: the job's handle, and the record's place.
+fn handle(model: &Model, trigger: &Trigger) -> TokenStream {
+    let function = &model.function;
+    let (vis, ident) = (&function.vis, &function.sig.ident);
+    let cfgs: Vec<_> = function
+        .attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("cfg"))
+        .collect();
+    let span = at(ident.span());
+    let private = hidden(model, span);
+    let (name, group) = (name(model), group(model));
+    let job = (!model.faulty).then(|| job(model, trigger));
+    quote_spanned! {span=>
+        #(#cfgs)*
+        #[doc(hidden)]
+        #[allow(
+            non_camel_case_types,
+            missing_debug_implementations,
+            missing_copy_implementations,
+            unreachable_pub,
+            dead_code,
+            reason = "the handle has the name of its function and is never a value"
+        )]
+        #vis enum #ident {}
+
+        #(#cfgs)*
+        #[allow(deprecated, reason = "a deprecated job runs until it is taken out")]
+        impl #private::Job for #ident {
+            const NAME: &'static str = #name;
+            const GROUP: &'static str = #group;
+            const RECORD: #private::Record =
+                #private::Record::new(Self::NAME, Self::GROUP, ::core::module_path!()) #job;
+        }
+    }
+}
+
+/// What makes a record a job: the trigger, how to make the body's future, what its arguments need, and the settings.
+fn job(model: &Model, trigger: &Trigger) -> TokenStream {
+    let span = at(model.function.sig.ident.span());
+    let private = hidden(model, span);
+    let (trigger, extract, need) = match trigger {
+        Trigger::Cron(expr) => (converted(model, "cron", expr), "extract", "need"),
+        Trigger::Every(expr) => (converted(model, "every", expr), "extract", "need"),
+        Trigger::WhileLeading | Trigger::Wrong => (
+            quote_spanned!(span=> #private::Trigger::WhileLeading),
+            "extract_leading",
+            "need_leading",
+        ),
+    };
+    // The compiler's complaint about an argument stands on the argument's type.
+    let per_argument = |function: &'static str, from: &'static str| {
+        model.arguments.iter().map(move |Argument { ty, .. }| {
+            let place = span_of(ty);
+            let (function, from) = (Ident::new(function, at(place)), Ident::new(from, at(span)));
+            let private = hidden(model, place);
+            let called = group_of(Delimiter::Parenthesis, quote!(#from), at(place));
+            quote_spanned!(at(place)=> #private::#function::<#ty> #called)
+        })
+    };
+    let (extracts, needs) = (per_argument(extract, "given"), per_argument(need, "needs"));
+    let (given, needed) = if model.arguments.is_empty() {
+        (quote!(_), quote!(_))
+    } else {
+        (quote_spanned!(span=> given), quote_spanned!(span=> needs))
+    };
+    let ident = &model.function.sig.ident;
+    let output = output(model);
+    let settings = settings(model);
+    quote_spanned! {span=>
+        .job(
+            #trigger,
+            |#given| #private::body(#ident(#(#extracts),*), #output),
+            |#needed| { #(#needs;)* },
+        )
+        #settings
+    }
+}
+
+/// How the body's value becomes a result: a call that stands on the return type.
+fn output(model: &Model) -> TokenStream {
+    let ty = output_type(model);
+    let span = at(span_of(&ty));
+    let private = hidden(model, span);
+    let ty = without_impl_trait(&ty).0;
+    quote_spanned!(span=> #private::output::<#ty>())
+}
+
+fn output_type(model: &Model) -> Type {
+    match &model.function.sig.output {
+        ReturnType::Default => {
+            let span = at(model.function.sig.ident.span());
+            Type::Verbatim(quote_spanned!(span=> ()))
+        }
+        ReturnType::Type(_, ty) => (**ty).clone(),
+    }
+}
+
+fn settings(model: &Model) -> TokenStream {
+    let durations = [("timeout", &model.timeout), ("grace", &model.grace)];
+    let durations = durations.into_iter().filter_map(|(word, expr)| {
+        let duration = converted(model, "duration", expr.as_ref()?);
+        let word = Ident::new(word, at(model.function.sig.ident.span()));
+        Some(quote!(.#word(#duration)))
+    });
+    let words = [
+        ("missed", "Missed", &model.missed),
+        ("on_loss", "OnLoss", &model.on_loss),
+    ];
+    let words = words.into_iter().filter_map(|(word, ty, variant)| {
+        let variant = variant.as_ref()?;
+        let span = at(variant.span());
+        let (word, ty) = (Ident::new(word, span), Ident::new(ty, span));
+        let variant = Ident::new(&variant.to_string(), span);
+        let private = hidden(model, span);
+        Some(quote_spanned!(span=> .#word(#private::#ty::#variant)))
+    });
+    quote!(#(#durations)* #(#words)*)
+}
+
+/// A plain function may have any name that Rust allows; the state of a job hangs on its name, in the store.
+fn name(model: &Model) -> TokenStream {
+    let text = &model.name;
+    if model.own_name && model.trigger.is_none() {
+        return text.to_token_stream();
+    }
+    converted(model, "name", &parse_quote!(#text))
+}
+
+fn group(model: &Model) -> TokenStream {
+    if let Some(expr) = &model.group {
+        return converted(model, "name", expr);
+    }
+    let span = at(model.function.sig.ident.span());
+    let private = hidden(model, span);
+    quote_spanned!(span=> #private::DEFAULT_GROUP)
+}
+
+/// A value of an option in a call of its converter, a `const fn` that panics about what is wrong with it: evaluated in a `const`,
+/// that is a compile error, and because every token of the call lies on the value, the value is what it underlines.
+fn converted(model: &Model, converter: &str, value: &Expr) -> TokenStream {
+    let tokens: Vec<TokenTree> = value.to_token_stream().into_iter().collect();
+    let first = tokens.first().map_or_else(Span::call_site, TokenTree::span);
+    let last = tokens.last().map_or(first, TokenTree::span);
+    let private = hidden(model, first);
+    let converter = Ident::new(converter, at(first));
+    let called = group_of(Delimiter::Parenthesis, value.to_token_stream(), at(last));
+    quote_spanned!(at(first)=> #private::#converter #called)
+}
+
+/// `::leader_core::__private`, lying on `place` wherever the path itself was written.
+fn hidden(model: &Model, place: Span) -> TokenStream {
+    let krate = model.krate.to_token_stream().into_iter().map(|mut token| {
+        token.set_span(token.span().located_at(place));
+        token
+    });
+    quote_spanned!(at(place)=> #(#krate)*::__private)
+}
+
+fn span_of(tokens: &impl ToTokens) -> Span {
+    let first = tokens.to_token_stream().into_iter().next();
+    first.map_or_else(Span::call_site, |token| token.span())
+}
+
+fn group_of(delimiter: Delimiter, stream: TokenStream, span: Span) -> Group {
+    let mut group = Group::new(delimiter, stream);
+    group.set_span(span);
+    group
+}

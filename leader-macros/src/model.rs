@@ -1,0 +1,369 @@
+//! Options and function, checked against each other: either all mistakes, or something that can be expanded.
+
+use proc_macro2::{Ident, Span};
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::visit_mut::{self, VisitMut};
+use syn::{Attribute, Expr, FnArg, LitStr, Pat, PatIdent, Path, ReturnType, Signature, Token, Type, parse_quote};
+
+use crate::diagnostics::{Errors, at};
+use crate::item::{Body, Function};
+use crate::options::{Key, Options, Value};
+
+/// What the item becomes.
+pub(crate) enum Item {
+    /// It is put out again as it was: gating it would only add errors to the one already told.
+    AsWritten(Box<Function>),
+    /// It is gated.
+    Gated(Box<Model>),
+}
+
+/// A function that can be gated.
+pub(crate) struct Model {
+    pub(crate) function: Function,
+    /// The core crate.
+    pub(crate) krate: Path,
+    /// The name in the records: the option's, else the function's own without `r#`.
+    pub(crate) name: LitStr,
+    pub(crate) own_name: bool,
+    /// `None` is the default group.
+    pub(crate) group: Option<Expr>,
+    pub(crate) trigger: Option<Trigger>,
+    pub(crate) timeout: Option<Expr>,
+    pub(crate) grace: Option<Expr>,
+    /// The variants of `Missed` and `OnLoss`.
+    pub(crate) missed: Option<Ident>,
+    pub(crate) on_loss: Option<Ident>,
+    pub(crate) arguments: Vec<Argument>,
+    /// What is put out of a function with mistakes is as good as the mistakes allow, and registers nothing.
+    pub(crate) faulty: bool,
+}
+
+pub(crate) enum Trigger {
+    Cron(Expr),
+    Every(Expr),
+    WhileLeading,
+    /// It was told to be wrong.
+    Wrong,
+}
+
+/// An argument: in the signature it stands under a plain name, in the body it is taken apart as it was written.
+pub(crate) struct Argument {
+    pub(crate) name: Ident,
+    /// What stands on the `let` that brings it into the body.
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) pattern: Pat,
+    pub(crate) ty: Type,
+}
+
+const TRIGGERS: &[Key] = &[Key::Cron, Key::Every, Key::WhileLeading];
+const NEED_SCHEDULE: &[Key] = &[Key::Timeout, Key::Grace, Key::Missed, Key::OnLoss];
+
+/// Checks everything and tells every mistake.
+pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut Errors) -> Item {
+    check_triggers(options, errors);
+    check_attributes(&function, errors);
+    if !can_be_gated(&function, errors) {
+        without_what_rustc_refuses(&mut function.sig);
+        return Item::AsWritten(Box::new(function));
+    }
+    let trigger = options
+        .among(TRIGGERS)
+        .next()
+        .map(|given| match (&given.value, given.key) {
+            (Value::Text(expr), Key::Cron) => Trigger::Cron(expr.clone()),
+            (Value::Text(expr), _) => Trigger::Every(expr.clone()),
+            (Value::Flag, _) => Trigger::WhileLeading,
+            _ => Trigger::Wrong,
+        });
+    let is_job = trigger.is_some();
+    // A type beside the function would be a further error where only methods may stand.
+    let method = function.sig.receiver().is_some();
+    if is_job {
+        check_job(&function.sig, errors);
+        check_own_name(options, &function.sig.ident, errors);
+    }
+    let text = |key| match options.get(key)?.value {
+        Value::Text(ref expr) => Some(expr.clone()),
+        _ => None,
+    };
+    let word = |key| match options.get(key)?.value {
+        Value::Literal(ref word) => Some(word.clone()),
+        _ => None,
+    };
+    let given_name = word(Key::Name);
+    let own_name = &function.sig.ident;
+    Item::Gated(Box::new(Model {
+        krate: krate(options),
+        own_name: given_name.is_none(),
+        name: given_name.unwrap_or_else(|| LitStr::new(&own_name.unraw().to_string(), own_name.span())),
+        group: text(Key::Group),
+        trigger: trigger.filter(|_| !method),
+        timeout: text(Key::Timeout),
+        grace: text(Key::Grace),
+        missed: word(Key::Missed).as_ref().map(variant),
+        on_loss: word(Key::OnLoss).as_ref().map(variant),
+        arguments: arguments(&mut function.sig),
+        faulty: !errors.is_empty(),
+        function,
+    }))
+}
+
+fn krate(options: &Options) -> Path {
+    if let Some(Value::Path(path)) = options.get(Key::Crate).map(|given| &given.value) {
+        return path.clone();
+    }
+    let name = Ident::new("leader_core", Span::mixed_site());
+    parse_quote!(::#name)
+}
+
+/// `latest` → `Latest`; the word is one of the table's.
+fn variant(word: &LitStr) -> Ident {
+    let text = word.value();
+    let (first, rest) = text.split_at(1);
+    Ident::new(&(first.to_uppercase() + rest), word.span())
+}
+
+fn check_triggers(options: &Options, errors: &mut Errors) {
+    let mut triggers = options.among(TRIGGERS);
+    let first = triggers.next();
+    for further in triggers {
+        let (word, first) = (further.key.word(), first.map_or("", |first| first.key.word()));
+        errors.on(
+            &further.at,
+            format!("`{word}` and `{first}` exclude each other: a job has one trigger"),
+        );
+    }
+    let message = match first.map(|first| first.key) {
+        Some(Key::Cron | Key::Every) => return,
+        Some(_) => "a `while_leading` body has no ticks; it lives as long as the leadership".to_owned(),
+        None => format!("add `{}` or `{}`", Key::Cron.example(), Key::Every.example()),
+    };
+    for given in options.among(NEED_SCHEDULE) {
+        let word = given.key.word();
+        errors.on(&given.at, format!("`{word}` needs `cron` or `every`: {message}"));
+    }
+}
+
+/// Attributes that stand below ours see the function that we have made of it.
+fn check_attributes(function: &Function, errors: &mut Errors) {
+    for attr in &function.attrs {
+        let path = attr.path();
+        let Some(last) = path.segments.last() else { continue };
+        let written = path.to_token_stream().to_string().replace(' ', "");
+        match last.ident.to_string().as_str() {
+            "leader_only" => errors.on(path, "`#[leader_only]` is written twice"),
+            "main" | "test" => errors.on(
+                path,
+                format!(
+                    "`#[{written}]` makes a function that is not async, and only an `async fn` can be gated: \
+                     put `#[leader_only]` on a function of its own and call that one from here"
+                ),
+            ),
+            // Below, it would log every skipped call as an error of the body.
+            "instrument" if wants_result(attr) => errors.on(
+                path,
+                format!(
+                    "`#[{written}]` with `err` or `ret` needs the body's own result: write it above `#[leader_only]`"
+                ),
+            ),
+            _ => {}
+        }
+    }
+}
+
+fn wants_result(attr: &Attribute) -> bool {
+    let mut found = false;
+    // What cannot be read as a list is left to the attribute itself.
+    let _ = attr.parse_nested_meta(|meta| {
+        found |= meta.path.is_ident("err") || meta.path.is_ident("ret");
+        if meta.input.peek(Token![=]) {
+            meta.value()?.parse::<Expr>()?;
+        } else if meta.input.peek(syn::token::Paren) {
+            let content;
+            syn::parenthesized!(content in meta.input);
+            content.parse::<proc_macro2::TokenStream>()?;
+        }
+        Ok(())
+    });
+    found
+}
+
+fn can_be_gated(function: &Function, errors: &mut Errors) -> bool {
+    let sig = &function.sig;
+    let mut refused = false;
+    let mut refuse = |tokens: &dyn ToTokens, message: &str| {
+        refused = true;
+        errors.on(tokens, message);
+    };
+    if let Body::None(semicolon) = &function.body {
+        refuse(
+            semicolon,
+            "a declaration has no body to gate: annotate the method where it is implemented, and declare it as \
+             `async fn … -> Result<R, leader_core::Skipped>`",
+        );
+    }
+    match (&sig.asyncness, &sig.output) {
+        (Some(_), ReturnType::Type(_, ty)) if matches!(**ty, Type::Never(_)) => refuse(
+            ty,
+            "a gated function returns `Result<R, Skipped>`, and `!` cannot stand in it: return `()` or \
+             `std::convert::Infallible`",
+        ),
+        (Some(_), _) => {}
+        (None, ReturnType::Type(_, ty)) if is_future(ty) => refuse(
+            ty,
+            "only an `async fn` can be gated: write `async fn … -> R` instead of the future (an attribute above this one \
+             that rewrites the function, such as `async_trait`, has to stand below it, or on a method that calls this one)",
+        ),
+        (None, _) => refuse(&sig.fn_token, "only an `async fn` can be gated: add `async`"),
+    }
+    if let Some(token) = &sig.constness {
+        refuse(token, "a `const fn` cannot be gated: take `const` away");
+    }
+    if let syn::Safety::Unsafe(token) = &sig.safety {
+        refuse(
+            token,
+            "an `unsafe fn` cannot be gated: gate a safe function that makes the unsafe call",
+        );
+    }
+    if let Some(abi) = &sig.abi {
+        refuse(abi, "a function with a foreign ABI cannot be gated: take `extern` away");
+    }
+    if let Some(variadic) = &sig.variadic {
+        refuse(variadic, "a variadic function cannot be gated: take a slice instead");
+    }
+    !refused
+}
+
+fn is_future(ty: &Type) -> bool {
+    let text = ty.to_token_stream().to_string();
+    matches!(ty, Type::ImplTrait(_)) && text.contains("Future") || text.contains("Pin <") && text.contains("Future")
+}
+
+/// The compiler would refuse these too, a second time.
+fn without_what_rustc_refuses(sig: &mut Signature) {
+    if sig.asyncness.is_some() {
+        sig.constness = None;
+    }
+    sig.variadic = None;
+}
+
+fn check_job(sig: &Signature, errors: &mut Errors) {
+    if let Some(receiver) = sig.receiver() {
+        errors.on(
+            receiver,
+            "a job is a free function: take what it needs as `State<T>`, given to `bootstrap(..).state(value)`",
+        );
+    }
+    if !sig.generics.params.is_empty() {
+        errors.on(
+            &sig.generics.params,
+            "a job is not generic: nobody calls it who could say for which type or lifetime",
+        );
+    }
+    for arg in &sig.inputs {
+        let FnArg::Typed(arg) = arg else { continue };
+        if let Some(cfg) = arg.attrs.iter().find(|attr| attr.path().is_ident("cfg")) {
+            errors.on(
+                cfg,
+                "an argument of a job cannot be under `cfg`: put it on the function",
+            );
+        }
+        if has_impl_trait(&arg.ty) {
+            errors.on(
+                &arg.ty,
+                "an argument of a job has a type of its own: `Tick`, `State<T>` or `Option<State<T>>`, not `impl Trait`",
+            );
+        }
+    }
+}
+
+/// Rust allows names that the store does not.
+fn check_own_name(options: &Options, name: &Ident, errors: &mut Errors) {
+    if options.get(Key::Name).is_none() && !name.to_string().is_ascii() {
+        errors.on(
+            name,
+            format!(
+                "a job's name is kept in the store, in ASCII: add `{}`",
+                Key::Name.example()
+            ),
+        );
+    }
+}
+
+fn has_impl_trait(ty: &Type) -> bool {
+    without_impl_trait(ty).1
+}
+
+/// The type with `_` for every `impl Trait`, and whether there was one.
+pub(crate) fn without_impl_trait(ty: &Type) -> (Type, bool) {
+    struct Infer(bool);
+    impl VisitMut for Infer {
+        fn visit_type_mut(&mut self, ty: &mut Type) {
+            if matches!(ty, Type::ImplTrait(_)) {
+                *ty = parse_quote!(_);
+                self.0 = true;
+            } else {
+                visit_mut::visit_type_mut(self, ty);
+            }
+        }
+    }
+    let (mut ty, mut infer) = (ty.clone(), Infer(false));
+    infer.visit_type_mut(&mut ty);
+    (ty, infer.0)
+}
+
+/// Gives every argument of the signature a plain name, and says how the body takes it apart.
+fn arguments(sig: &mut Signature) -> Vec<Argument> {
+    let typed = sig.inputs.iter_mut().enumerate().filter_map(|(index, arg)| match arg {
+        FnArg::Typed(arg) => Some((index, arg)),
+        FnArg::Receiver(_) => None,
+    });
+    typed
+        .map(|(index, arg)| {
+            let name = plain_name(&arg.pat, index);
+            let plain = Pat::Ident(PatIdent {
+                attrs: Vec::new(),
+                by_ref: None,
+                mutability: None,
+                ident: name.clone(),
+                subpat: None,
+            });
+            let attrs = arg.attrs.clone();
+            arg.attrs.retain(|attr| attr.path().is_ident("cfg"));
+            Argument {
+                name,
+                attrs,
+                pattern: std::mem::replace(&mut *arg.pat, plain),
+                ty: (*arg.ty).clone(),
+            }
+        })
+        .collect()
+}
+
+/// The name that a pattern binds, when it is one that may stand in the signature: `db` of `State(db)`. `_db` stands there
+/// without its underscore, because our own use of it would be one that lints tell of; a capital one may be a constant.
+fn plain_name(pattern: &Pat, index: usize) -> Ident {
+    struct Names(Vec<Ident>);
+    impl VisitMut for Names {
+        fn visit_pat_ident_mut(&mut self, pattern: &mut PatIdent) {
+            self.0.push(pattern.ident.clone());
+            visit_mut::visit_pat_ident_mut(self, pattern);
+        }
+    }
+    let mut names = Names(Vec::new());
+    names.visit_pat_mut(&mut pattern.clone());
+    if let [name] = names.0.as_slice() {
+        let text = name.unraw().to_string();
+        if text.starts_with(char::is_lowercase) {
+            return name.clone();
+        }
+        let bare = text.trim_start_matches('_');
+        if bare.starts_with(char::is_lowercase) && syn::parse_str::<Ident>(bare).is_ok() {
+            return Ident::new(bare, at(name.span()));
+        }
+    }
+    let first = pattern.to_token_stream().into_iter().next();
+    let place = first.map_or_else(Span::call_site, |token| token.span());
+    Ident::new(&format!("arg{index}"), at(place))
+}

@@ -1,0 +1,317 @@
+//! The options between the parentheses: one table, and a parser that goes on after a mistake.
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use syn::ext::IdentExt;
+use syn::parse::{ParseStream, Parser};
+use syn::{Expr, ExprLit, Lit, LitStr, Path, Token};
+
+use crate::diagnostics::{Errors, listed, nearest};
+
+/// An option's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Group,
+    Name,
+    Cron,
+    Every,
+    WhileLeading,
+    Timeout,
+    Grace,
+    Missed,
+    OnLoss,
+    Crate,
+}
+
+/// What an option's value may be.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// A string literal, or a constant expression of type `&'static str`.
+    Text,
+    /// A string literal.
+    Literal,
+    /// One of these string literals.
+    Word(&'static [&'static str]),
+    /// A path.
+    Path,
+    /// Nothing: it is there or it is not.
+    Flag,
+}
+
+struct Row {
+    key: Key,
+    word: &'static str,
+    kind: Kind,
+    /// How it is written, for messages.
+    example: &'static str,
+}
+
+const fn row(key: Key, word: &'static str, kind: Kind, example: &'static str) -> Row {
+    Row {
+        key,
+        word,
+        kind,
+        example,
+    }
+}
+
+const TABLE: &[Row] = &[
+    row(Key::Group, "group", Kind::Text, "group = \"cleanup\""),
+    row(Key::Name, "name", Kind::Literal, "name = \"purge-sessions\""),
+    row(Key::Cron, "cron", Kind::Text, "cron = \"*/5 * * * *\""),
+    row(Key::Every, "every", Kind::Text, "every = \"30s\""),
+    row(Key::WhileLeading, "while_leading", Kind::Flag, "while_leading"),
+    row(Key::Timeout, "timeout", Kind::Text, "timeout = \"30s\""),
+    row(Key::Grace, "grace", Kind::Text, "grace = \"5s\""),
+    row(
+        Key::Missed,
+        "missed",
+        Kind::Word(&["skip", "latest"]),
+        "missed = \"latest\"",
+    ),
+    row(
+        Key::OnLoss,
+        "on_loss",
+        Kind::Word(&["cancel", "finish"]),
+        "on_loss = \"cancel\"",
+    ),
+    row(Key::Crate, "crate", Kind::Path, "crate = ::leader_core"),
+];
+
+impl Key {
+    fn row(self) -> &'static Row {
+        TABLE
+            .iter()
+            .find(|row| row.key == self)
+            .expect("every key has its row, as a test shows")
+    }
+
+    /// The option as it is spelled.
+    pub(crate) fn word(self) -> &'static str {
+        self.row().word
+    }
+
+    /// The option as it is used.
+    pub(crate) fn example(self) -> &'static str {
+        self.row().example
+    }
+}
+
+/// An option's value, checked against the table.
+#[derive(Clone)]
+pub(crate) enum Value {
+    Text(Expr),
+    Literal(LitStr),
+    Path(Path),
+    Flag,
+    /// It was told to be wrong; the option counts as given, so that no follow-up is told.
+    Wrong,
+}
+
+/// One option as given.
+#[derive(Clone)]
+pub(crate) struct Given {
+    pub(crate) key: Key,
+    pub(crate) at: Ident,
+    pub(crate) value: Value,
+}
+
+/// All options as given, each key once.
+#[derive(Clone, Default)]
+pub(crate) struct Options(Vec<Given>);
+
+impl Options {
+    pub(crate) fn get(&self, key: Key) -> Option<&Given> {
+        self.0.iter().find(|given| given.key == key)
+    }
+
+    /// The first given of some keys.
+    pub(crate) fn among(&self, keys: &[Key]) -> impl Iterator<Item = &Given> {
+        self.0.iter().filter(move |given| keys.contains(&given.key))
+    }
+}
+
+/// Reads the options; mistakes go to `errors`, the rest is kept.
+pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
+    let mut options = Options::default();
+    let parser = |input: ParseStream<'_>| {
+        while !input.is_empty() {
+            match option(input, errors) {
+                Ok(given) => match options.get(given.key) {
+                    Some(_) => errors.on(&given.at, format!("`{}` is given twice", given.key.word())),
+                    None => options.0.push(given),
+                },
+                Err(error) => {
+                    errors.add(error);
+                    skip_to_comma(input);
+                }
+            }
+            if !input.is_empty() && !input.peek(Token![,]) {
+                errors.add(input.error("expected `,` between two options"));
+                if !input.peek(Ident::peek_any) {
+                    skip_to_comma(input);
+                }
+            }
+            input.parse::<Option<Token![,]>>()?;
+        }
+        Ok(())
+    };
+    if let Err(error) = parser.parse2(tokens) {
+        errors.add(error);
+    }
+    options
+}
+
+fn skip_to_comma(input: ParseStream<'_>) {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        // A token tree is there: the input is not empty.
+        let _ = input.parse::<TokenTree>();
+    }
+}
+
+fn option(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Given> {
+    if !input.peek(Ident::peek_any) {
+        let message = if input.peek(LitStr) {
+            format!("a value needs its option: write `{}`", Key::Group.example())
+        } else {
+            format!("expected an option, such as `{}`", Key::Group.example())
+        };
+        return Err(input.error(message));
+    }
+    let at = input.call(Ident::parse_any)?;
+    let word = at.unraw().to_string();
+    let Some(row) = TABLE.iter().find(|row| row.word == word) else {
+        let known = || TABLE.iter().map(|row| row.word);
+        let meant = match nearest(&word, known()) {
+            Some(meant) => format!("; did you mean `{meant}`?"),
+            None => ";".to_owned(),
+        };
+        let message = format!("unknown option `{word}`{meant} expected one of: {}", listed(known()));
+        return Err(syn::Error::new(at.span(), message));
+    };
+    let key = row.key;
+    let value = value(input, row, &at, errors)?;
+    Ok(Given { key, at, value })
+}
+
+fn value(input: ParseStream<'_>, row: &Row, at: &Ident, errors: &mut Errors) -> syn::Result<Value> {
+    let Row { word, example, .. } = row;
+    let flag = matches!(row.kind, Kind::Flag);
+    if input.is_empty() || input.peek(Token![,]) {
+        if flag {
+            return Ok(Value::Flag);
+        }
+        errors.on(at, format!("`{word}` needs a value: write `{example}`"));
+        return Ok(Value::Wrong);
+    }
+    if flag {
+        errors.add(input.error(format!("`{word}` takes no value: write it alone")));
+        skip_to_comma(input);
+        return Ok(Value::Wrong);
+    }
+    if !input.peek(Token![=]) {
+        errors.add(input.error(format!("expected `=`: write `{example}`")));
+        skip_to_comma(input);
+        return Ok(Value::Wrong);
+    }
+    let equals = input.parse::<Token![=]>()?;
+    if input.is_empty() || input.peek(Token![,]) {
+        errors.on(equals, format!("`{word}` needs a value: write `{example}`"));
+        return Ok(Value::Wrong);
+    }
+    let expr = match input.parse::<Expr>() {
+        Ok(expr) => ungroup(expr),
+        Err(error) => {
+            errors.add(error);
+            skip_to_comma(input);
+            return Ok(Value::Wrong);
+        }
+    };
+    Ok(checked(row, expr).unwrap_or_else(|error| {
+        errors.add(error);
+        Value::Wrong
+    }))
+}
+
+/// Takes off the invisible brackets that a `macro_rules!` variable brings.
+fn ungroup(mut expr: Expr) -> Expr {
+    while let Expr::Group(group) = expr {
+        expr = *group.expr;
+    }
+    expr
+}
+
+fn checked(row: &Row, expr: Expr) -> syn::Result<Value> {
+    let Row { word, example, .. } = row;
+    match (row.kind, expr) {
+        (Kind::Text, expr @ Expr::Lit(ExprLit { lit: Lit::Str(_), .. })) => Ok(Value::Text(expr)),
+        (Kind::Text, Expr::Lit(other)) => Err(syn::Error::new_spanned(
+            other,
+            format!("`{word}` takes a string or a constant: write `{example}`"),
+        )),
+        (Kind::Text, expr) => Ok(Value::Text(expr)),
+        (
+            Kind::Literal,
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text), ..
+            }),
+        ) => Ok(Value::Literal(text)),
+        (
+            Kind::Word(words),
+            Expr::Lit(ExprLit {
+                lit: Lit::Str(text), ..
+            }),
+        ) => {
+            let value = text.value();
+            if words.contains(&value.as_str()) {
+                return Ok(Value::Literal(text));
+            }
+            let meant = match nearest(&value, words.iter().copied()) {
+                Some(meant) => format!("; did you mean `\"{meant}\"`?"),
+                None => ";".to_owned(),
+            };
+            let message = format!("unknown value for `{word}`{meant} expected one of: {}", quoted(words));
+            Err(syn::Error::new(text.span(), message))
+        }
+        (Kind::Word(words), other) => Err(syn::Error::new_spanned(
+            other,
+            format!("`{word}` takes one of the string literals {}", quoted(words)),
+        )),
+        (Kind::Path, Expr::Path(path)) if is_plain(&path) => absolute(path.path),
+        (Kind::Path, other) => Err(syn::Error::new_spanned(
+            other,
+            format!("`{word}` takes a path: write `{example}`"),
+        )),
+        (Kind::Literal | Kind::Flag, other) => Err(syn::Error::new_spanned(
+            other,
+            format!("`{word}` takes a string literal: write `{example}`"),
+        )),
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    listed(words.iter().map(String::as_str))
+}
+
+fn is_plain(path: &syn::ExprPath) -> bool {
+    path.qself.is_none() && path.path.segments.iter().all(|segment| segment.arguments.is_none())
+}
+
+/// A relative path would mean another thing in every module, and nothing at all inside somebody's `macro_rules!`.
+fn absolute(path: Path) -> syn::Result<Value> {
+    let first = path.segments.first().map(|segment| segment.ident.to_string());
+    if path.leading_colon.is_some() || matches!(first.as_deref(), Some("crate" | "$crate")) {
+        return Ok(Value::Path(path));
+    }
+    let segments: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    let written = segments.join("::");
+    let message = format!(
+        "the path must be absolute: write `::{written}` for a dependency, or `crate::…` for what this crate re-exports"
+    );
+    Err(syn::Error::new_spanned(path, message))
+}
+
+#[cfg(test)]
+pub(crate) fn words() -> impl Iterator<Item = (Key, &'static str, &'static str)> {
+    TABLE.iter().map(|row| (row.key, row.word, row.example))
+}

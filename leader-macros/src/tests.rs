@@ -1,0 +1,581 @@
+//! What the attribute puts out, by snapshot, and every mistake of the option table.
+
+use expect_test::{Expect, expect};
+use proc_macro2::TokenStream;
+
+use crate::diagnostics::Errors;
+use crate::options::{self, Key};
+
+fn expanded(options: &str, item: &str) -> TokenStream {
+    crate::expanded(parsed(options), parsed(item))
+}
+
+fn parsed(tokens: &str) -> TokenStream {
+    tokens.parse().unwrap()
+}
+
+/// The expansion as a person would write it.
+fn pretty(options: &str, item: &str) -> String {
+    prettyplease::unparse(&syn::parse2(expanded(options, item)).unwrap())
+}
+
+fn check(options: &str, item: &str, expected: &Expect) {
+    expected.assert_eq(&pretty(options, item));
+}
+
+/// The messages of the `compile_error!`s in the expansion.
+fn mistakes(options: &str, item: &str) -> Vec<String> {
+    let file: syn::File = syn::parse2(expanded(options, item)).unwrap();
+    let messages = file.items.iter().filter_map(|item| match item {
+        syn::Item::Macro(item) if item.mac.path.segments.last()?.ident == "compile_error" => {
+            Some(item.mac.parse_body::<syn::LitStr>().unwrap().value())
+        }
+        _ => None,
+    });
+    messages.collect()
+}
+
+const FUNCTION: &str = "async fn f() {}";
+
+#[test]
+fn a_plain_function() {
+    check(
+        "",
+        "/// Sends it.
+        pub async fn send<T>(&self, State(db): State<Db>, mut n: u8, _: T) -> io::Result<u8> where T: Send { n += 1; db.write(n).await? }",
+        &expect![[r#"
+            /// Sends it.
+            ///
+            /// Runs only on the leader of group `default`.
+            ///
+            /// # Errors
+            /// `Skipped` where this instance does not lead the group; the body has not run then.
+            pub async fn send<T>(
+                &self,
+                db: State<Db>,
+                n: u8,
+                arg3: T,
+            ) -> ::core::result::Result<io::Result<u8>, ::leader_core::__private::Skipped>
+            where
+                T: Send,
+            {
+                const __LEADER_GROUP: &str = ::leader_core::__private::DEFAULT_GROUP;
+                const _: () = {
+                    ::leader_core::__private::submit! {
+                        ::leader_core::__private::Record::new("send", __LEADER_GROUP,
+                        ::core::module_path!())
+                    }
+                };
+                match ::leader_core::__private::enter(__LEADER_GROUP) {
+                    ::core::result::Result::Ok(entry) => {
+                        ::core::result::Result::Ok(
+                            entry
+                                .run(async move {
+                                    let db = db;
+                                    let State(db) = db;
+                                    let mut n = n;
+                                    let arg3 = arg3;
+                                    let _ = arg3;
+                                    #[allow(
+                                        unreachable_code,
+                                        clippy::diverging_sub_expression,
+                                        clippy::empty_loop,
+                                        clippy::let_unit_value,
+                                        clippy::needless_return,
+                                        reason = "never run: it tells the block its type"
+                                    )]
+                                    if false {
+                                        let __leader_returned: io::Result<u8> = loop {};
+                                        return __leader_returned;
+                                    }
+                                    {
+                                        n += 1;
+                                        db.write(n).await?
+                                    }
+                                })
+                                .await,
+                        )
+                    }
+                    ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn a_scheduled_job() {
+    check(
+        r#"group = JOBS, cron = "*/5 * * * *", name = "purge", timeout = "30s", grace = "5s", missed = "skip", on_loss = "finish""#,
+        "/// Purges.
+        ///
+        /// # Panics
+        /// Never.
+        #[cfg(unix)]
+        pub(crate) async fn purge_sessions(tick: Tick, State(db): State<Db>) -> anyhow::Result<u64> { db.purge().await }",
+        &expect![[r#"
+            /// Purges.
+            ///
+            /// Runs on the leader of group `JOBS`, at `*/5 * * * *` (UTC).
+            ///
+            /// # Panics
+            /// Never.
+            ///
+            /// # Errors
+            /// `Skipped` where this instance does not lead the group; the body has not run then.
+            #[cfg(unix)]
+            pub(crate) async fn purge_sessions(
+                tick: Tick,
+                db: State<Db>,
+            ) -> ::core::result::Result<anyhow::Result<u64>, ::leader_core::__private::Skipped> {
+                const _: () = {
+                    ::leader_core::__private::submit! {
+                        < purge_sessions as ::leader_core::__private::Job > ::RECORD
+                    }
+                };
+                match ::leader_core::__private::enter(
+                    <purge_sessions as ::leader_core::__private::Job>::GROUP,
+                ) {
+                    ::core::result::Result::Ok(entry) => {
+                        ::core::result::Result::Ok(
+                            entry
+                                .run(async move {
+                                    let tick = tick;
+                                    let db = db;
+                                    let State(db) = db;
+                                    #[allow(
+                                        unreachable_code,
+                                        clippy::diverging_sub_expression,
+                                        clippy::empty_loop,
+                                        clippy::let_unit_value,
+                                        clippy::needless_return,
+                                        reason = "never run: it tells the block its type"
+                                    )]
+                                    if false {
+                                        let __leader_returned: anyhow::Result<u64> = loop {};
+                                        return __leader_returned;
+                                    }
+                                    { db.purge().await }
+                                })
+                                .await,
+                        )
+                    }
+                    ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
+                }
+            }
+            #[cfg(unix)]
+            #[doc(hidden)]
+            #[allow(
+                non_camel_case_types,
+                missing_debug_implementations,
+                missing_copy_implementations,
+                unreachable_pub,
+                dead_code,
+                reason = "the handle has the name of its function and is never a value"
+            )]
+            pub(crate) enum purge_sessions {}
+            #[cfg(unix)]
+            #[allow(deprecated, reason = "a deprecated job runs until it is taken out")]
+            impl ::leader_core::__private::Job for purge_sessions {
+                const NAME: &'static str = ::leader_core::__private::name("purge");
+                const GROUP: &'static str = ::leader_core::__private::name(JOBS);
+                const RECORD: ::leader_core::__private::Record = ::leader_core::__private::Record::new(
+                        Self::NAME,
+                        Self::GROUP,
+                        ::core::module_path!(),
+                    )
+                    .job(
+                        ::leader_core::__private::cron("*/5 * * * *"),
+                        |given| ::leader_core::__private::body(
+                            purge_sessions(
+                                ::leader_core::__private::extract::<Tick>(given),
+                                ::leader_core::__private::extract::<State<Db>>(given),
+                            ),
+                            ::leader_core::__private::output::<anyhow::Result<u64>>(),
+                        ),
+                        |needs| {
+                            ::leader_core::__private::need::<Tick>(needs);
+                            ::leader_core::__private::need::<State<Db>>(needs);
+                        },
+                    )
+                    .timeout(::leader_core::__private::duration("30s"))
+                    .grace(::leader_core::__private::duration("5s"))
+                    .missed(::leader_core::__private::Missed::Skip)
+                    .on_loss(::leader_core::__private::OnLoss::Finish);
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn a_standing_job() {
+    check(
+        "while_leading, crate = crate::renamed",
+        "async fn r#loop() { work().await }",
+        &expect![[r#"
+            /// Runs on the leader of group `default` for as long as it leads.
+            ///
+            /// # Errors
+            /// `Skipped` where this instance does not lead the group; the body has not run then.
+            async fn r#loop() -> ::core::result::Result<(), crate::renamed::__private::Skipped> {
+                const _: () = {
+                    crate::renamed::__private::submit! {
+                        < r#loop as crate ::renamed::__private::Job > ::RECORD
+                    }
+                };
+                match crate::renamed::__private::enter(
+                    <r#loop as crate::renamed::__private::Job>::GROUP,
+                ) {
+                    ::core::result::Result::Ok(entry) => {
+                        ::core::result::Result::Ok(
+                            entry
+                                .run(async move {
+                                    #[allow(
+                                        unreachable_code,
+                                        clippy::diverging_sub_expression,
+                                        clippy::empty_loop,
+                                        clippy::let_unit_value,
+                                        clippy::needless_return,
+                                        reason = "never run: it tells the block its type"
+                                    )]
+                                    if false {
+                                        let __leader_returned: () = loop {};
+                                        return __leader_returned;
+                                    }
+                                    { work().await }
+                                })
+                                .await,
+                        )
+                    }
+                    ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
+                }
+            }
+            #[doc(hidden)]
+            #[allow(
+                non_camel_case_types,
+                missing_debug_implementations,
+                missing_copy_implementations,
+                unreachable_pub,
+                dead_code,
+                reason = "the handle has the name of its function and is never a value"
+            )]
+            enum r#loop {}
+            #[allow(deprecated, reason = "a deprecated job runs until it is taken out")]
+            impl crate::renamed::__private::Job for r#loop {
+                const NAME: &'static str = crate::renamed::__private::name("loop");
+                const GROUP: &'static str = crate::renamed::__private::DEFAULT_GROUP;
+                const RECORD: crate::renamed::__private::Record = crate::renamed::__private::Record::new(
+                        Self::NAME,
+                        Self::GROUP,
+                        ::core::module_path!(),
+                    )
+                    .job(
+                        crate::renamed::__private::Trigger::WhileLeading,
+                        |_| crate::renamed::__private::body(
+                            r#loop(),
+                            crate::renamed::__private::output::<()>(),
+                        ),
+                        |_| {},
+                    );
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn a_function_with_wrong_options_keeps_its_gate() {
+    check(
+        "crn = 1",
+        FUNCTION,
+        &expect![[r#"
+        /// Runs only on the leader of group `default`.
+        ///
+        /// # Errors
+        /// `Skipped` where this instance does not lead the group; the body has not run then.
+        async fn f() -> ::core::result::Result<(), ::leader_core::__private::Skipped> {
+            const __LEADER_GROUP: &str = ::leader_core::__private::DEFAULT_GROUP;
+            match ::leader_core::__private::enter(__LEADER_GROUP) {
+                ::core::result::Result::Ok(entry) => {
+                    ::core::result::Result::Ok(
+                        entry
+                            .run(async move {
+                                #[allow(
+                                    unreachable_code,
+                                    clippy::diverging_sub_expression,
+                                    clippy::empty_loop,
+                                    clippy::let_unit_value,
+                                    clippy::needless_return,
+                                    reason = "never run: it tells the block its type"
+                                )]
+                                if false {
+                                    let __leader_returned: () = loop {};
+                                    return __leader_returned;
+                                }
+                                {}
+                            })
+                            .await,
+                    )
+                }
+                ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
+            }
+        }
+        ::core::compile_error! {
+            "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timeout`, `grace`, `missed`, `on_loss`, `crate`"
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn a_job_with_wrong_options_keeps_its_handle() {
+    check(
+        "cron = 1",
+        "async fn f(tick: Tick) {}",
+        &expect![[r#"
+        /// Runs only on the leader of group `default`.
+        ///
+        /// # Errors
+        /// `Skipped` where this instance does not lead the group; the body has not run then.
+        async fn f(tick: Tick) -> ::core::result::Result<(), ::leader_core::__private::Skipped> {
+            match ::leader_core::__private::enter(<f as ::leader_core::__private::Job>::GROUP) {
+                ::core::result::Result::Ok(entry) => {
+                    ::core::result::Result::Ok(
+                        entry
+                            .run(async move {
+                                let tick = tick;
+                                #[allow(
+                                    unreachable_code,
+                                    clippy::diverging_sub_expression,
+                                    clippy::empty_loop,
+                                    clippy::let_unit_value,
+                                    clippy::needless_return,
+                                    reason = "never run: it tells the block its type"
+                                )]
+                                if false {
+                                    let __leader_returned: () = loop {};
+                                    return __leader_returned;
+                                }
+                                {}
+                            })
+                            .await,
+                    )
+                }
+                ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
+            }
+        }
+        #[doc(hidden)]
+        #[allow(
+            non_camel_case_types,
+            missing_debug_implementations,
+            missing_copy_implementations,
+            unreachable_pub,
+            dead_code,
+            reason = "the handle has the name of its function and is never a value"
+        )]
+        enum f {}
+        #[allow(deprecated, reason = "a deprecated job runs until it is taken out")]
+        impl ::leader_core::__private::Job for f {
+            const NAME: &'static str = ::leader_core::__private::name("f");
+            const GROUP: &'static str = ::leader_core::__private::DEFAULT_GROUP;
+            const RECORD: ::leader_core::__private::Record = ::leader_core::__private::Record::new(
+                Self::NAME,
+                Self::GROUP,
+                ::core::module_path!(),
+            );
+        }
+        ::core::compile_error! {
+            "`cron` takes a string or a constant: write `cron = \"*/5 * * * *\"`"
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn a_function_that_cannot_be_gated_stays_as_it_was() {
+    check(
+        "",
+        "fn f() -> u8 { 7 }",
+        &expect![[r#"
+        fn f() -> u8 {
+            7
+        }
+        ::core::compile_error! {
+            "only an `async fn` can be gated: add `async`"
+        }
+    "#]],
+    );
+    // Less what the compiler would refuse a second time.
+    check(
+        "",
+        "const async fn f(x: u8, ...) { g(x) }",
+        &expect![[r#"
+        async fn f(x: u8) {
+            g(x)
+        }
+        ::core::compile_error! {
+            "a `const fn` cannot be gated: take `const` away"
+        }
+        ::core::compile_error! {
+            "a variadic function cannot be gated: take a slice instead"
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn every_key_has_its_row_and_its_example_is_right() {
+    for (key, word, example) in options::words() {
+        assert_eq!((key.word(), key.example()), (word, example));
+        let needed = match key {
+            Key::Timeout | Key::Grace | Key::Missed | Key::OnLoss => r#"every = "1h", "#,
+            _ => "",
+        };
+        assert!(
+            mistakes(&format!("{needed}{example}"), FUNCTION).is_empty(),
+            "{example}"
+        );
+        assert_eq!(
+            mistakes(&format!("{needed}{example}, {example}"), FUNCTION),
+            [format!("`{word}` is given twice")]
+        );
+    }
+}
+
+#[test]
+fn a_wrong_value_is_the_only_thing_told_of_its_option() {
+    for (key, word, example) in options::words() {
+        let wrong: &[&str] = match key {
+            Key::WhileLeading => &["while_leading = true", "while_leading(true)"],
+            _ => &["", " =", " = 1", " = b\"x\"", "(\"x\")", " = ?"],
+        };
+        for value in wrong {
+            let option = value
+                .strip_prefix(word)
+                .map_or_else(|| format!("{word}{value}"), |_| (*value).to_owned());
+            let mut errors = Errors::default();
+            let options = options::parse(parsed(&format!("{option}, every = \"1h\", colour = 1")), &mut errors);
+            assert!(options.get(key).is_some(), "{option}: counts as given");
+            let told = errors.into_compile_errors().to_string();
+            let count = told.matches("compile_error").count();
+            assert_eq!(
+                count,
+                if key == Key::Every { 3 } else { 2 },
+                "{option} ({example}): {told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_nearest_word_is_offered() {
+    for (typo, meant) in [
+        ("gruop", "group"),
+        ("crn", "cron"),
+        ("corn", "cron"),
+        ("evry", "every"),
+        ("whileleading", "while_leading"),
+        ("time_out", "timeout"),
+        ("onloss", "on_loss"),
+        ("mised", "missed"),
+    ] {
+        let told = mistakes(&format!("{typo} = 1"), FUNCTION);
+        assert_eq!(told.len(), 1, "{told:?}");
+        let offered = format!("unknown option `{typo}`; did you mean `{meant}`? expected one of: `group`, ");
+        assert!(told[0].starts_with(&offered), "{told:?}");
+    }
+    assert!(mistakes("colour = 1", FUNCTION)[0].starts_with("unknown option `colour`; expected one of: "));
+}
+
+#[test]
+fn odd_punctuation_is_survived() {
+    assert!(mistakes("", FUNCTION).is_empty());
+    assert!(mistakes(r#"group = "a","#, FUNCTION).is_empty());
+    for odd in [
+        ",",
+        "= 1",
+        r#""a""#,
+        "group = = 1",
+        "group = \"a\" \"b\"",
+        "group.x",
+        "::a",
+        "{}",
+        "group = \"a\";",
+    ] {
+        assert!(!mistakes(odd, FUNCTION).is_empty(), "{odd}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let told = mistakes(
+        r#"crn = 1, group = 2, cron = "*", every = "1s", timeout = 3"#,
+        "fn f(self) {}",
+    );
+    assert_eq!(told.len(), 5, "{told:#?}");
+}
+
+#[test]
+fn functions_that_cannot_be_gated_are_refused() {
+    for (item, told) in [
+        ("fn f() {}", "only an `async fn` can be gated: add `async`"),
+        (
+            "fn f() -> impl Future<Output = u8> { g() }",
+            "only an `async fn` can be gated: write",
+        ),
+        (
+            "fn f<'a>() -> Pin<Box<dyn Future<Output = u8> + 'a>> { g() }",
+            "only an `async fn` can be gated: write",
+        ),
+        ("async fn f();", "a declaration has no body to gate"),
+        ("const async fn f() {}", "a `const fn`"),
+        ("async unsafe fn f() {}", "an `unsafe fn`"),
+        (r#"async extern "C" fn f() {}"#, "a function with a foreign ABI"),
+        ("async fn f(x: u8, ...) {}", "a variadic function"),
+        ("async fn f() -> ! { loop {} }", "a gated function returns"),
+        ("struct F;", "`#[leader_only]` stands on an `async fn`"),
+        ("static F: u8 = 1;", "`#[leader_only]` stands on an `async fn`"),
+        (
+            "#[tokio::main] async fn main() {}",
+            "`#[tokio::main]` makes a function that is not async",
+        ),
+        (
+            "#[test] async fn test() {}",
+            "`#[test]` makes a function that is not async",
+        ),
+        (
+            "#[instrument(ret, skip_all)] async fn f() {}",
+            "`#[instrument]` with `err` or `ret`",
+        ),
+        ("#[leader_only] async fn f() {}", "`#[leader_only]` is written twice"),
+    ] {
+        let found = mistakes("", item);
+        assert!(found.len() == 1 && found[0].starts_with(told), "{item}: {found:?}");
+    }
+    assert!(mistakes("", "#[tracing::instrument(skip(err), fields(ret = 1))] async fn f() {}").is_empty());
+}
+
+#[test]
+fn functions_that_cannot_be_jobs_are_refused() {
+    for (item, told) in [
+        ("async fn f(&self) {}", "a job is a free function"),
+        ("async fn f(self: Arc<Self>) {}", "a job is a free function"),
+        ("async fn f<T>() {}", "a job is not generic"),
+        ("async fn f<'a>() {}", "a job is not generic"),
+        (
+            "async fn f(a: impl Send) {}",
+            "an argument of a job has a type of its own",
+        ),
+        (
+            "async fn f(a: Option<impl Send>) {}",
+            "an argument of a job has a type of its own",
+        ),
+        (
+            "async fn f(#[cfg(unix)] a: Tick) {}",
+            "an argument of a job cannot be under `cfg`",
+        ),
+    ] {
+        let found = mistakes(r#"every = "1h""#, item);
+        assert!(found.len() == 1 && found[0].starts_with(told), "{item}: {found:?}");
+        assert!(mistakes("", item).is_empty(), "{item}");
+    }
+}
