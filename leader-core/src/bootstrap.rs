@@ -1,8 +1,11 @@
 //! The start of an instance: settings gathered, checked all at once, and the framework's thread started.
 
 mod fault;
+mod jobs;
 mod settings;
 mod source;
+#[cfg(all(test, feature = "macros"))]
+mod tests;
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -12,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 pub use fault::{BootstrapError, Fault};
-pub use settings::JobSettings;
+pub use jobs::JobSettings;
 pub use source::{Env, IntoStore, env};
 
 use crate::instance::Instance;
@@ -213,7 +216,7 @@ impl Bootstrap {
     }
 
     /// Takes environment variables from here instead of the process.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "macros"))]
     pub(crate) fn vars(mut self, vars: &'static [(&'static str, &'static str)]) -> Self {
         self.vars = Vars::fixed(vars);
         self

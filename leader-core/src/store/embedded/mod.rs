@@ -211,7 +211,9 @@ impl Store for Embedded {
 
     fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed> {
         Box::pin(self.later(move |data, time| {
-            beats.iter().for_each(|beats| lease::beat(data, beats, time));
+            for beats in &beats {
+                lease::beat(data, beats, time);
+            }
             renewals
                 .iter()
                 .map(|renewal| Ok(lease::renew(data, renewal, time)))
