@@ -39,7 +39,10 @@ pub use job::tick::{Origin, Tick};
 pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
 pub use schedule::missed::{Missed, MissedReason};
-pub use schedule::{Cron, CronError, Days, DurationError, Every, PeriodError, Schedule, ScheduleError};
+pub use schedule::{
+    Cron, CronError, Days, DurationError, Every, MAX_EXPRESSION, MAX_PERIOD, MIN_PERIOD, Message, PeriodError,
+    Schedule, ScheduleError, parse_duration,
+};
 pub use store::embedded::Embedded;
 pub use store::{JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
