@@ -39,7 +39,7 @@ use source::Source;
 /// unreachable store is no error unless [`require_store`](Bootstrap::require_store) says so: the instance then leads nothing and
 /// keeps trying.
 ///
-/// ```
+/// ```standalone_crate
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), leader_core::BootstrapError> {
 /// let instance = leader_core::bootstrap(leader_core::Embedded::new()).await?;

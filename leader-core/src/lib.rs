@@ -1,4 +1,5 @@
-//! Cluster-wide cron and leader election.
+#![doc = include_str!("../README.md")]
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 #[doc(hidden)]
 #[path = "private.rs"]

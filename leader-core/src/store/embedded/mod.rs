@@ -27,7 +27,7 @@ use crate::store::{Answer, Answers, Ears, Store};
 ///
 /// Never a fallback for Redis: another process has another store, and would lead the same groups.
 ///
-/// ```
+/// ```standalone_crate
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use leader_core::Embedded;
