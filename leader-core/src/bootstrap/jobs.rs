@@ -131,7 +131,7 @@ fn check_names(given: &Bootstrap, jobs: &[&Record], faults: &mut Faults) {
         job: job.to_owned(),
         known: match ours.as_slice() {
             [] => "none".to_owned(),
-            names => format!("`{}`", names.join("`, `")),
+            some => format!("`{}`", some.join("`, `")),
         },
     }));
 }
