@@ -16,7 +16,6 @@ pub use status::{GroupWatch, JobStatus, LedgerError, StepDownError, UnknownGroup
 use crate::event::Events;
 use crate::job::gate::{GroupStatus, Lead};
 use crate::job::output::JobOutput;
-use crate::job::record::Job;
 use crate::job::scope::{self, Scope, Skipped};
 use crate::names::{InstanceId, JobName, Namespace, ServiceName};
 use crate::runtime::config::LifeSpec;
@@ -268,7 +267,7 @@ impl Instance {
     /// # Errors
     /// A text, when the job is not this instance's, or its group is not led here, or an earlier run has not ended.
     #[cfg(feature = "testing")]
-    pub async fn run_tick<J: Job>(&self, at: Timestamp) -> Result<(crate::Outcome, String), String> {
+    pub async fn run_tick<J: crate::Job>(&self, at: Timestamp) -> Result<(crate::Outcome, String), String> {
         let jobs = &self.shared.config.jobs;
         let job = jobs.iter().position(|spec| spec.name.as_str() == J::NAME);
         let job = job.ok_or_else(|| format!("`{}` is no scheduled job of this instance", J::NAME))?;
