@@ -119,7 +119,7 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
         if claim.alive.contains(&run.fence) || (run.term == batch.term && run.number == claim.number) {
             None
         } else if run.term == batch.term {
-            Some(Ran::NotStarted)
+            (run.number < batch.claiming).then_some(Ran::NotStarted)
         } else {
             let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
             let silent = time.moment.since(beat) > batch.silence && batch.connected >= batch.silence;

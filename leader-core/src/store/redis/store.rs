@@ -82,6 +82,7 @@ impl RedisStore {
             .arg(batch.silence.as_millis())
             .arg(batch.connected.as_millis())
             .arg(KEPT)
+            .arg(batch.claiming)
             .arg(claims.len());
         for claim in claims {
             call.push_key(self.keys.job(group, &claim.job));
