@@ -223,6 +223,10 @@ impl Store for RedisStore {
         Box::pin(async move {
             let chunks = |batch: &ClaimBatch| -> Vec<(usize, Cmd)> {
                 let chunk = |claims: &[crate::store::Claim]| (claims.len(), self.claim_call(batch, claims));
+                if batch.claims.is_empty() {
+                    // Whose the lease is, is told all the same.
+                    return vec![chunk(&[])];
+                }
                 batch.claims.chunks(CHUNK).map(chunk).collect()
             };
             let calls: Vec<Vec<(usize, Cmd)>> = batches.iter().map(chunks).collect();
