@@ -38,8 +38,8 @@ pub use job::tick::{Origin, Tick};
 #[doc = include_str!("docs/leader_only.md")]
 pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
-pub use schedule::{Cron, CronError, Days, DurationError, Every, PeriodError, Schedule, ScheduleError};
 pub use schedule::missed::{Missed, MissedReason};
+pub use schedule::{Cron, CronError, Days, DurationError, Every, PeriodError, Schedule, ScheduleError};
 pub use store::embedded::Embedded;
 pub use store::{JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
@@ -48,7 +48,14 @@ pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 #[doc(hidden)]
 #[cfg(feature = "testing")]
 pub mod __seam {
+    pub use crate::store::ledger::KEPT;
     #[cfg(feature = "redis")]
     pub use crate::store::redis::{Connection, RedisStore, Subscription, parse};
     pub use crate::store::*;
+
+    /// An embedded store as an instance in `namespace` sees it.
+    #[must_use]
+    pub fn in_namespace(store: crate::Embedded, namespace: &crate::Namespace) -> crate::Embedded {
+        store.in_namespace(namespace)
+    }
 }
