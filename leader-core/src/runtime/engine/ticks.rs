@@ -45,6 +45,16 @@ impl Ticks {
             .values()
             .any(|flight| flight.batches.iter().any(|(other, _)| *other == group))
     }
+
+    /// The lowest number of the group's claims that wait for their answer, `new` ones included.
+    fn lowest_under_way(&self, group: Group, new: &[Claim]) -> u64 {
+        let batches = self.flights.values().flat_map(|flight| &flight.batches);
+        let waiting = batches
+            .filter(|(other, _)| *other == group)
+            .flat_map(|(_, batch)| &batch.claims);
+        let lowest = waiting.chain(new).map(|claim| claim.number).min();
+        lowest.unwrap_or(u64::MAX)
+    }
 }
 
 impl Engine {
@@ -193,6 +203,7 @@ impl Engine {
             holder: config.holder.clone(),
             term: state.taken_over.unwrap_or_default(),
             known: state.known,
+            claiming: self.ticks.lowest_under_way(index, &claims),
             silence: config.timing.trust(),
             connected: std::time::Duration::ZERO,
             claims,
