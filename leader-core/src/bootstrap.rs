@@ -220,7 +220,7 @@ impl Bootstrap {
 
     /// The instance's events from its very first on: those of the start are told before [`Instance::events`] can be called.
     ///
-    /// ```
+    /// ```standalone_crate
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let bootstrap = leader_core::bootstrap(leader_core::Embedded::new());
