@@ -11,7 +11,6 @@ mod roster;
 mod runs;
 mod ticks;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -221,7 +220,7 @@ impl Engine {
                     stopping.left = true;
                 }
             }
-            Input::RunEnded { fence, ending } => self.run_ended(now, fence, ending),
+            Input::RunEnded { id, ending } => self.run_ended(now, id, ending),
             Input::LifeEnded { id, ending } => self.life_ended(now, id, ending),
             // Only wakes the drain's look.
             Input::CallsIdle => {}
@@ -296,7 +295,7 @@ impl Engine {
             };
             let group = self.groups[index].gate.group();
             let busy = self.ticks.has_claims(index)
-                || self.runs.holds_up(group)
+                || self.runs.holds_up(index)
                 || self.lives.any_running(group)
                 || self.groups[index].gate.calls() > 0;
             if !busy {
@@ -340,10 +339,6 @@ fn preference(group: &str, instance: &str) -> u16 {
     hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
     u16::try_from((hash >> 48) & 0xffff).unwrap_or(u16::MAX)
 }
-
-/// Fences in order of a deadline.
-type Deadlines = BTreeSet<(Moment, u64)>;
-type ByFence<T> = BTreeMap<u64, T>;
 
 #[cfg(test)]
 mod tests;
