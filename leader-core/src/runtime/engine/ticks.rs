@@ -10,7 +10,7 @@ use super::Engine;
 use super::input::{Group, Input};
 use crate::clock::Moment;
 use crate::event::Event;
-use crate::job::outcome::{Outcome, Ran};
+use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::JobName;
 use crate::schedule::planner::{Step, StepKind};
@@ -302,7 +302,7 @@ impl Engine {
                     let owed = claim.want == Want::Owed;
                     self.start_run(now, index, term, job, claim.tick, fence, origin, owed, asker.take());
                 } else {
-                    self.push_end(index, claim.job.clone(), fence, Ran::NotStarted, String::new());
+                    self.not_started(index, fence, &claim.job, claim.tick, origin, asker.take());
                 }
                 if planned && claim.want == Want::Owed {
                     self.planner.rest(job, claim.tick);
