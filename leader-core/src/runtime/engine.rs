@@ -159,7 +159,10 @@ impl Engine {
                         self.take(input);
                     }
                 }
-                () = clock.sleep_until(wake, step) => {}
+                () = clock.sleep_until(wake, step) => {
+                    // The questions to the store are tasks of this thread: whatever is due, they have their turn.
+                    tokio::task::yield_now().await;
+                }
             }
         }
         let instance = self.shared.config.instance.clone();
@@ -192,7 +195,9 @@ impl Engine {
         [
             elections,
             take_overs,
-            self.roster.next.filter(|_| !self.roster.in_flight),
+            self.roster
+                .next
+                .filter(|_| !self.roster.in_flight && self.stopping.is_none()),
             self.ticks_wake(now),
             self.runs.next_wake(),
             self.lives.next_wake(),

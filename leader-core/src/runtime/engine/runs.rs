@@ -289,11 +289,13 @@ impl Engine {
     }
 
     fn tell_ends(&mut self, now: Moment) {
-        let waiting = self.runs.tell_again.is_some_and(|at| now < at);
-        if self.runs.ends.is_empty() || self.runs.telling > 0 || waiting {
+        if self.runs.tell_again.is_some_and(|at| now < at) {
             return;
         }
         self.runs.tell_again = None;
+        if self.runs.ends.is_empty() || self.runs.telling > 0 {
+            return;
+        }
         let mut batches: Vec<(GroupName, Vec<End>)> = Vec::new();
         for (group, end) in self.runs.ends.drain(..) {
             match batches.iter_mut().find(|(other, _)| *other == group) {
