@@ -165,6 +165,8 @@ impl Engine {
                 }
             }
         }
+        // Whoever is told that the instance has stopped may count on it.
+        crate::job::scope::unregister(&self.shared.gates);
         let instance = self.shared.config.instance.clone();
         self.shared.tell(Event::Stopped { instance });
         for waiting in self.stopping.take().into_iter().flat_map(|stopping| stopping.waiting) {
