@@ -23,7 +23,7 @@ use super::shared::Shared;
 use crate::clock::Moment;
 use crate::election::Election;
 use crate::event::Event;
-use crate::job::gate::Gate;
+use crate::job::gate::{Gate, Role};
 use crate::schedule::planner::Planner;
 use crate::schedule::planning::PlanningClock;
 use crate::store::{Enrolled, Entry, Store, StoreError};
@@ -121,6 +121,9 @@ impl Engine {
                 step_down: Vec::new(),
             }
         };
+        for gate in shared.gates.iter().filter(|gate| !config.candidacy.has(gate.group())) {
+            gate.status().send_modify(|status| status.role = Role::Observer);
+        }
         Self {
             groups: shared.gates.iter().map(group).collect(),
             planner: Planner::default(),
