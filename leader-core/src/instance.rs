@@ -183,7 +183,9 @@ impl Instance {
     /// The instance's events from now on.
     #[must_use]
     pub fn events(&self) -> Events {
-        Events(self.shared.listen())
+        let told = self.shared.listen();
+        // Listened first: what is told from here on is heard.
+        Events::new(told, self.shared.has_stopped())
     }
 
     /// What the store has recorded of a job. Cancel safe.

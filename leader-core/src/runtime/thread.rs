@@ -44,8 +44,9 @@ pub(crate) fn start(
         })?;
     let keeper = Keeper(Arc::clone(shared));
     bodies.spawn(async move {
-        let _keeper = keeper;
-        std::future::pending::<()>().await;
+        let keeper = keeper;
+        // As long as the thread takes inputs: what the instance was given is dropped with it.
+        keeper.0.inbox.closed().await;
     });
     Ok(())
 }
