@@ -212,7 +212,8 @@ impl Instance {
     }
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.
-    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
+    // The future does not borrow the handle: it may be spawned.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         let scope = Scope::new(Some(Arc::clone(&self.shared.gates)), None);
         scope::within(scope, future)
     }
