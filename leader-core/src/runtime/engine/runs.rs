@@ -52,10 +52,12 @@ struct Run {
     asker: Option<Asker>,
 }
 
-struct Ended {
-    tick: Timestamp,
-    origin: Origin,
-    asker: Option<Asker>,
+pub(super) struct Ended {
+    pub(super) tick: Timestamp,
+    pub(super) origin: Origin,
+    /// The job that rests until the result is told, so that its next claim does not find this run open.
+    pub(super) resting: Option<usize>,
+    pub(super) asker: Option<Asker>,
 }
 
 impl Runs {
@@ -266,12 +268,10 @@ impl Engine {
             Ended {
                 tick: run.tick,
                 origin: run.origin,
+                resting: run.owed.then_some(run.job),
                 asker: run.asker,
             },
         );
-        if run.owed {
-            self.planner.resume(run.job);
-        }
         let end = End {
             job: run.name,
             fence,
@@ -283,9 +283,16 @@ impl Engine {
     }
 
     /// Notes the end of a run that was never started here.
-    pub(super) fn push_end(&mut self, index: Group, job: JobName, fence: u64, ran: Ran, error: String) {
+    pub(super) fn not_started(&mut self, index: Group, job: JobName, fence: u64, ended: Ended) {
         let group = self.groups[index].gate.group().clone();
-        self.runs.ends.push((group, End { job, fence, ran, error }));
+        self.runs.ended.insert(fence, ended);
+        let end = End {
+            job,
+            fence,
+            ran: Ran::NotStarted,
+            error: String::new(),
+        };
+        self.runs.ends.push((group, end));
     }
 
     fn tell_ends(&mut self, now: Moment) {
@@ -340,7 +347,10 @@ impl Engine {
         let excess = self.runs.ends.len().saturating_sub(UNTOLD);
         for (group, end) in self.runs.ends.drain(..excess) {
             tracing::warn!(%group, job = %end.job, fence = end.fence, "the result of a run could not be told and is given up");
-            self.runs.ended.remove(&end.fence);
+            let ended = self.runs.ended.remove(&end.fence);
+            if let Some(job) = ended.and_then(|ended| ended.resting) {
+                self.planner.resume(job);
+            }
         }
         self.tell_ends(now);
     }
@@ -353,6 +363,9 @@ impl Engine {
         let Some(ended) = self.runs.ended.remove(&end.fence) else {
             return;
         };
+        if let Some(job) = ended.resting {
+            self.planner.resume(job);
+        }
         if let Some(asker) = ended.asker {
             let _ = asker.send(Ok((outcome, end.error.clone())));
         }

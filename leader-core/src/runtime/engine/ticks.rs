@@ -8,9 +8,10 @@ use tokio::sync::oneshot;
 
 use super::Engine;
 use super::input::{Group, Input};
+use super::runs::Ended;
 use crate::clock::Moment;
 use crate::event::Event;
-use crate::job::outcome::{Outcome, Ran};
+use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::JobName;
 use crate::schedule::planner::{Step, StepKind};
@@ -263,6 +264,8 @@ impl Engine {
             again.asker = asker;
             self.ticks.last_id += 1;
             self.ticks.flights.insert(self.ticks.last_id, again);
+        } else if let Some(asker) = asker {
+            let _ = asker.send(Err("this instance no longer leads the group of the job".to_owned()));
         }
     }
 
@@ -302,7 +305,13 @@ impl Engine {
                     let owed = claim.want == Want::Owed;
                     self.start_run(now, index, term, job, claim.tick, fence, origin, owed, asker.take());
                 } else {
-                    self.push_end(index, claim.job.clone(), fence, Ran::NotStarted, String::new());
+                    let ended = Ended {
+                        tick: claim.tick,
+                        origin,
+                        resting: None,
+                        asker: asker.take(),
+                    };
+                    self.not_started(index, claim.job.clone(), fence, ended);
                 }
                 if planned && claim.want == Want::Owed {
                     self.planner.rest(job, claim.tick);
