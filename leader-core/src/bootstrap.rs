@@ -233,7 +233,7 @@ impl Bootstrap {
     /// ```
     #[must_use]
     pub fn events(&self) -> Events {
-        Events(self.events.subscribe())
+        Events::new(self.events.subscribe(), false)
     }
 
     /// Takes environment variables from here instead of the process.

@@ -159,7 +159,11 @@ pub(crate) const BACKLOG: usize = 4096;
 
 /// The events of one instance, from the moment of the call on. Only this reader may fall behind, and then says by how much.
 #[derive(Debug)]
-pub struct Events(pub(crate) broadcast::Receiver<Stamped>);
+pub struct Events {
+    told: broadcast::Receiver<Stamped>,
+    /// Set after the last: whoever holds a handle keeps the channel open.
+    over: bool,
+}
 
 /// Why no event came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -174,14 +178,26 @@ pub enum EventsError {
 }
 
 impl Events {
+    /// Those of a channel; `over` when its instance has stopped.
+    pub(crate) fn new(told: broadcast::Receiver<Stamped>, over: bool) -> Self {
+        Self { told, over }
+    }
+
     /// The next event. Cancel safe.
     ///
     /// # Errors
     /// [`EventsError::Lagged`] after events were dropped, [`EventsError::Stopped`] after the last.
     pub async fn recv(&mut self) -> Result<Stamped, EventsError> {
-        self.0.recv().await.map_err(|error| match error {
-            broadcast::error::RecvError::Lagged(count) => EventsError::Lagged(count),
-            broadcast::error::RecvError::Closed => EventsError::Stopped,
-        })
+        if self.over {
+            return Err(EventsError::Stopped);
+        }
+        match self.told.recv().await {
+            Ok(stamped) => {
+                self.over = matches!(stamped.event, Event::Stopped { .. });
+                Ok(stamped)
+            }
+            Err(broadcast::error::RecvError::Lagged(count)) => Err(EventsError::Lagged(count)),
+            Err(broadcast::error::RecvError::Closed) => Err(EventsError::Stopped),
+        }
     }
 }

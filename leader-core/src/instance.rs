@@ -127,7 +127,9 @@ impl Instance {
     /// The instance's events from now on.
     #[must_use]
     pub fn events(&self) -> Events {
-        Events(self.shared.listen())
+        let told = self.shared.listen();
+        // Listened first: what is told from here on is heard.
+        Events::new(told, self.shared.has_stopped())
     }
 
     /// What the store has recorded of a job. Cancel safe.
@@ -154,7 +156,8 @@ impl Instance {
     }
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.
-    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
+    // The future does not borrow the handle: it may be spawned.
+    pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         let scope = Scope::new(Some(Arc::clone(&self.shared.gates)), None);
         scope::within(scope, future)
     }

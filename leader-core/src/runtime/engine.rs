@@ -23,7 +23,7 @@ use super::shared::Shared;
 use crate::clock::Moment;
 use crate::election::Election;
 use crate::event::Event;
-use crate::job::gate::Gate;
+use crate::job::gate::{Gate, Role};
 use crate::schedule::planner::Planner;
 use crate::schedule::planning::PlanningClock;
 use crate::store::{Store, StoreError};
@@ -112,6 +112,9 @@ impl Engine {
                 step_down: Vec::new(),
             }
         };
+        for gate in shared.gates.iter().filter(|gate| !config.candidacy.has(gate.group())) {
+            gate.status().send_modify(|status| status.role = Role::Observer);
+        }
         Self {
             groups: shared.gates.iter().map(group).collect(),
             planner: Planner::default(),
@@ -154,6 +157,8 @@ impl Engine {
                 () = clock.sleep_until(wake, step) => tokio::task::yield_now().await,
             }
         }
+        // Whoever is told that the instance has stopped may count on it.
+        crate::job::scope::unregister(&self.shared.gates);
         let instance = self.shared.config.instance.clone();
         self.shared.tell(Event::Stopped { instance });
         for waiting in self.stopping.take().into_iter().flat_map(|stopping| stopping.waiting) {

@@ -1,6 +1,7 @@
 //! What the framework's thread and the handles on an instance share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{broadcast, mpsc};
 
@@ -18,6 +19,8 @@ pub(crate) struct Shared {
     pub(crate) store_address: String,
     pub(crate) inbox: mpsc::UnboundedSender<Input>,
     events: broadcast::Sender<Stamped>,
+    /// The last event has been told.
+    stopped: AtomicBool,
 }
 
 impl Shared {
@@ -34,6 +37,7 @@ impl Shared {
             store_address,
             inbox,
             events,
+            stopped: AtomicBool::new(false),
         }
     }
 
@@ -41,8 +45,15 @@ impl Shared {
     pub(crate) fn tell(&self, event: Event) {
         telemetry::tell(self.config.instance.as_str(), &event);
         let at = self.config.clock.now();
+        if matches!(event, Event::Stopped { .. }) {
+            self.stopped.store(true, Ordering::SeqCst);
+        }
         // Nobody listens: nothing is lost.
         let _ = self.events.send(Stamped { at, event });
+    }
+
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<Stamped> {

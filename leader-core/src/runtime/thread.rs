@@ -43,6 +43,7 @@ pub(crate) fn start(
             runtime.shutdown_background();
         })?;
     let keeper = Keeper(Arc::clone(shared));
+    // As long as the thread takes inputs: what the instance was given is dropped with it.
     bodies.spawn(async move { keeper.0.inbox.closed().await });
     Ok(())
 }

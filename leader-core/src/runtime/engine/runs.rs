@@ -271,13 +271,11 @@ impl Engine {
         if let Some(at) = run.timeout {
             self.runs.timeouts.remove(&(at, id));
         }
-        if run.owed {
-            self.planner.resume(run.job);
-        }
         let ended = Ended {
             name: run.name,
             tick: run.tick,
             origin: run.origin,
+            resting: run.owed.then_some((run.job, run.term)),
             asker: run.asker,
         };
         self.note_end(id, ended, ending);

@@ -263,6 +263,8 @@ impl Engine {
             again.asker = asker;
             self.ticks.last_id += 1;
             self.ticks.flights.insert(self.ticks.last_id, again);
+        } else if let Some(asker) = asker {
+            let _ = asker.send(Err("this instance no longer leads the group of the job".to_owned()));
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Ended {
     pub(super) name: JobName,
     pub(super) tick: Timestamp,
     pub(super) origin: Origin,
+    /// The job that rests, in this term, until the result is told: its next claim must not find this run open.
+    pub(super) resting: Option<(usize, u64)>,
     pub(super) asker: Option<Asker>,
 }
 
@@ -43,6 +45,7 @@ impl Engine {
             name: job.clone(),
             tick,
             origin,
+            resting: None,
             asker,
         };
         self.note_end(id, ended, Ending::of(Ran::NotStarted));
@@ -60,11 +63,13 @@ impl Engine {
     }
 
     pub(super) fn tell_ends(&mut self, now: Moment) {
-        let waiting = self.runs.tell_again.is_some_and(|at| now < at);
-        if self.runs.ends.is_empty() || self.runs.telling > 0 || waiting {
+        if self.runs.tell_again.is_some_and(|at| now < at) {
             return;
         }
         self.runs.tell_again = None;
+        if self.runs.ends.is_empty() || self.runs.telling > 0 {
+            return;
+        }
         let mut batches: Vec<(Group, Vec<End>)> = Vec::new();
         for (group, end) in self.runs.ends.drain(..) {
             match batches.iter_mut().find(|(other, _)| *other == group) {
@@ -107,16 +112,27 @@ impl Engine {
             }
         }
         let excess = self.runs.ends.len().saturating_sub(UNTOLD);
-        for (group, end) in self.runs.ends.drain(..excess) {
+        let given_up: Vec<_> = self.runs.ends.drain(..excess).collect();
+        for (group, end) in given_up {
             let id = RunId {
                 group,
                 fence: end.fence,
             };
-            let group = self.groups[group].gate.group();
-            tracing::warn!(%group, job = %end.job, fence = end.fence, "the result of a run could not be told and is given up");
-            self.runs.ended.remove(&id);
+            let name = self.groups[group].gate.group();
+            tracing::warn!(group = %name, job = %end.job, fence = end.fence, "the result of a run could not be told and is given up");
+            let resting = self.runs.ended.remove(&id).and_then(|ended| ended.resting);
+            self.resume(group, resting);
         }
         self.tell_ends(now);
+    }
+
+    /// Lets a job that rested be planned again, unless a later leadership plans it by now.
+    fn resume(&mut self, group: Group, resting: Option<(usize, u64)>) {
+        if let Some((job, term)) = resting
+            && self.groups[group].taken_over == Some(term)
+        {
+            self.planner.resume(job);
+        }
     }
 
     fn end_settled(&mut self, group: Group, end: End, verdict: Settled) {
@@ -130,6 +146,7 @@ impl Engine {
         }) else {
             return;
         };
+        self.resume(group, ended.resting);
         if let Some(asker) = ended.asker {
             let _ = asker.send(Ok((outcome, end.error.clone())));
         }

@@ -1,0 +1,14 @@
+//! Fleets inside one process: several instances on one store, as their users meet them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+#[macro_use]
+mod stage;
+mod bootstrap;
+mod calls;
+mod events;
+mod freeze;
+mod lives;
+mod runs;
+mod shutdown;
+mod step_down;
+mod store_gone;
