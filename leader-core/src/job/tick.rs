@@ -91,7 +91,7 @@ impl Tick {
         self.0.started_at
     }
 
-    /// The fencing token of this run: higher than that of any run or leadership before it. Pass it to the resource that is
+    /// The fencing token of this run: higher than that of any run or leadership of its group before it. Pass it to the resource that is
     /// written to, and have the resource refuse any lower one.
     #[must_use]
     #[doc(alias = "fencing token")]
