@@ -2,6 +2,7 @@
 //!
 //! Runs on the embedded store, or on the Redis that `LEADER_REDIS_URL` names; the port is that of `PORT`, else 8080.
 
+use anyhow::Context;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
@@ -35,7 +36,9 @@ async fn main() -> anyhow::Result<()> {
         Ok(url) => leader_core::bootstrap(url).await?,
         Err(_) => leader_core::bootstrap(Embedded::new()).await?,
     };
-    let port: u16 = std::env::var("PORT").map_or(Ok(8080), |port| port.parse())?;
+    let port: u16 = std::env::var("PORT")
+        .map_or(Ok(8080), |port| port.parse())
+        .context("`PORT` is no port number")?;
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;
     println!("listening on http://{}", listener.local_addr()?);
     let routes = Router::new().route("/", get(role)).route("/rebuild", post(rebuild));

@@ -183,7 +183,7 @@ async fn main() -> anyhow::Result<()> {
     let namespace = line.required("--namespace");
     let ttl = line.span("--ttl").unwrap_or_else(|| line.refuse("`--ttl` is missing"));
     let first_start = line.flag("--first-start");
-    let seconds: Option<u64> = line.parsed("--seconds", "a whole number of seconds");
+    let seconds: Option<u32> = line.parsed("--seconds", "a whole number of seconds");
     line.finish();
 
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
@@ -198,16 +198,19 @@ async fn main() -> anyhow::Result<()> {
         .timing(Timing::from_ttl(ttl))
         .first_start(first_start)
         .state(lines.clone());
-    let told = tokio::spawn(lines.follow(bootstrap.events()));
+    let mut told = tokio::spawn(lines.follow(bootstrap.events()));
     let instance = bootstrap.await?;
-    match seconds {
-        None => instance.run_until_shutdown().await?,
-        Some(seconds) => {
-            tokio::select! {
-                stopped = instance.run_until_shutdown() => stopped?,
-                () = tokio::time::sleep(Duration::from_secs(seconds)) => instance.shutdown().await,
-            }
+    let end = async {
+        match seconds {
+            Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds.into())).await,
+            None => std::future::pending().await,
         }
+    };
+    tokio::select! {
+        stopped = instance.run_until_shutdown() => stopped?,
+        () = end => instance.shutdown().await,
+        // Only what cannot be written, or a hole in it, ends the telling early.
+        early = &mut told => return early?,
     }
     told.await?
 }

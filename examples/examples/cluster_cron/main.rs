@@ -100,7 +100,9 @@ struct Due {
 /// Runs the show until its end.
 async fn play(fleet: &mut Fleet, options: Options, face: &mut Face) -> anyhow::Result<()> {
     let began = Instant::now();
-    let end = options.seconds.map(|seconds| began + Duration::from_secs(seconds));
+    let end = options
+        .seconds
+        .map(|seconds| began + Duration::from_secs(seconds.into()));
     let mut script = options.script.into_iter().peekable();
     let mut due: VecDeque<Due> = VecDeque::new();
     let mut note = String::new();

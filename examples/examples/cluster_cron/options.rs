@@ -51,7 +51,7 @@ impl fmt::Display for Act {
 /// What was asked for.
 #[derive(Debug)]
 pub struct Options {
-    pub seconds: Option<u64>,
+    pub seconds: Option<u32>,
     /// What to do when, counted from the start.
     pub script: Vec<(Duration, Act)>,
     pub json: bool,
@@ -68,7 +68,7 @@ impl Options {
         let mut script = Vec::new();
         for item in line.value("--script").iter().flat_map(|text| text.split(',')) {
             match step(item.trim()) {
-                Ok(step) if seconds.is_none_or(|end| step.0 < Duration::from_secs(end)) => script.push(step),
+                Ok(step) if seconds.is_none_or(|end| step.0 < Duration::from_secs(end.into())) => script.push(step),
                 Ok((at, _)) => line.refuse(&format!(
                     "`--script`: `{item}`: {at:?} is not before the end of `--seconds`"
                 )),
