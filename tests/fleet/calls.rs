@@ -172,10 +172,10 @@ async fn case_20_a_lost_leadership_is_campaigned_for_again() {
         .unwrap();
     for _ in 0..3 {
         leads(&instance, "calls").await;
-        leader_core::testing::freeze(&instance, ms(2_100));
+        leader_core::testing::freeze(&instance, 2 * timing.ttl());
         let watch = Stopwatch::start();
         eventually(SOON, "trust has ended", || async { !instance.is_leader("calls") }).await;
-        watch.within(ms(2_000), "the end of trust");
+        watch.within(ms(3_000), "the end of trust");
         leads(&instance, "calls").await;
         instance.step_down("calls").await.unwrap();
     }

@@ -22,7 +22,7 @@ async fn every_elected_has_one_lost_and_runs_lie_between() {
         let before = stage.played("steady").len();
         stage.has_played("steady", before + 1).await;
         if round == 1 {
-            testing::freeze(&instance, ms(2_100));
+            testing::freeze(&instance, 2 * timing.ttl());
             eventually(SOON, "trust has ended", || async { !instance.is_leader("steady") }).await;
         } else {
             instance.step_down("steady").await.unwrap();

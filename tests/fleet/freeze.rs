@@ -102,7 +102,7 @@ async fn nothing_starts_after_a_freeze_before_the_next_grant() {
         // Into the moment of a tick, a little earlier each time.
         let until = 1_000 - u64::try_from(jiff::Timestamp::now().subsec_millisecond()).unwrap();
         tokio::time::sleep(ms(until.saturating_sub(round))).await;
-        testing::freeze(&a, TTL + ms(300));
+        testing::freeze(&a, 2 * TTL);
         eventually(SOON, "trust has ended", || async { !a.is_leader("steady") }).await;
     }
     leads(&a, "steady").await;

@@ -142,3 +142,32 @@ async fn leases_9_a_lease_that_vanished_is_given_up_and_won_again() {
     leads(&instance, "yearly").await;
     instance.shutdown().await;
 }
+
+/// A server that takes the question and gives no answer grants nothing (redbeat#208, jasonlvhit/gocron#160).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn case_17_an_acquisition_without_an_answer_is_none() {
+    let _among = among_others().await;
+    let ground = Ground::redis().await;
+    let Ground::Redis(server) = &ground else { unreachable!() };
+    let instance = ground.instance("a", &Stage::new(), ["yearly"]).timing(timing());
+    server.pause();
+    let watch = Stopwatch::start();
+    let instance = instance.await.unwrap();
+    watch.within(ms(5_000), "the start");
+    let diary = Diary::of(&instance);
+    let began = std::time::Instant::now();
+    while began.elapsed() < 2 * timing().ttl() {
+        assert!(!instance.is_leader("yearly"));
+        tokio::time::sleep(ms(5)).await;
+    }
+    let elected = |event: &Event| match event {
+        Event::Elected { term, .. } => Some(*term),
+        _ => None,
+    };
+    assert!(diary.pick(elected).is_empty());
+    // What the server was asked meanwhile it may do now; the lease is found as its own.
+    server.resume();
+    leads(&instance, "yearly").await;
+    diary.tells("the grant", elected).await;
+    instance.shutdown().await;
+}
