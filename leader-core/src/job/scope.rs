@@ -1,6 +1,8 @@
 //! Which instance a gated call asks: that of the run it is made in, else the only one of the process.
 
+use std::collections::HashMap;
 use std::future::Future;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -54,30 +56,60 @@ impl std::fmt::Display for Skipped {
 
 impl std::error::Error for Skipped {}
 
-/// The gates of one instance, sorted by group.
+/// The gates of one instance.
 #[derive(Debug)]
 pub(crate) struct Gates {
-    gates: Box<[Arc<Gate>]>,
+    /// Sorted by group.
+    sorted: Box<[Arc<Gate>]>,
+    /// Every gated call looks here: with many groups a search would cost more than the clock.
+    by_group: HashMap<GroupName, Arc<Gate>, BuildHasherDefault<NameHasher>>,
+}
+
+/// A hash for short names of the program's own, where nobody gains by collisions.
+#[derive(Debug, Default)]
+struct NameHasher(u64);
+
+impl NameHasher {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
+    }
+}
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks();
+        for word in words {
+            self.add(u64::from_le_bytes(*word));
+        }
+        self.add(rest.iter().fold(0, |word, byte| (word << 8) | u64::from(*byte)));
+    }
+
+    /// Names hold no byte of the end mark that a text adds to itself.
+    fn write_u8(&mut self, _: u8) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Gates {
     pub(crate) fn new(gates: impl IntoIterator<Item = Arc<Gate>>) -> Self {
-        let mut gates: Vec<_> = gates.into_iter().collect();
-        gates.sort_by(|a, b| a.group().cmp(b.group()));
-        Self { gates: gates.into() }
+        let mut sorted: Vec<_> = gates.into_iter().collect();
+        sorted.sort_by(|a, b| a.group().cmp(b.group()));
+        let by_group = sorted.iter().map(|gate| (gate.group().clone(), Arc::clone(gate)));
+        Self {
+            by_group: by_group.collect(),
+            sorted: sorted.into(),
+        }
     }
 
     #[inline]
     pub(crate) fn get(&self, group: &str) -> Option<&Arc<Gate>> {
-        let at = self
-            .gates
-            .binary_search_by(|gate| gate.group().as_str().cmp(group))
-            .ok()?;
-        Some(&self.gates[at])
+        self.by_group.get(group)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Gate>> {
-        self.gates.iter()
+        self.sorted.iter()
     }
 }
 
