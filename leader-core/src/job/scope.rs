@@ -118,19 +118,32 @@ impl Gates {
 pub(crate) struct Scope {
     /// `None` in a unit test's open scope.
     gates: Option<Arc<Gates>>,
-    /// Set inside a gated body.
-    lead: Option<Lead>,
-    /// A plain call's place in the drain, kept as long as its body.
-    _pass: Option<Pass>,
+    body: Body,
+}
+
+/// The gated body that a task is in.
+#[derive(Debug)]
+enum Body {
+    /// None.
+    Outside,
+    /// A run, or one that was let in by the leadership of its caller.
+    Led(Lead),
+    /// A plain call, which keeps its place in the drain as long as it lasts.
+    Counted(Pass),
 }
 
 impl Scope {
     /// The scope of a body that was let in, of an instance, or (with neither) of a unit test.
     pub(crate) fn new(gates: Option<Arc<Gates>>, lead: Option<Lead>) -> Self {
-        Self {
-            gates,
-            lead,
-            _pass: None,
+        let body = lead.map_or(Body::Outside, Body::Led);
+        Self { gates, body }
+    }
+
+    fn lead(&self) -> Option<&Lead> {
+        match &self.body {
+            Body::Outside => None,
+            Body::Led(lead) => Some(lead),
+            Body::Counted(pass) => Some(pass.lead()),
         }
     }
 }
@@ -181,7 +194,7 @@ pub(crate) fn within<F: Future>(scope: Scope, future: F) -> impl Future<Output =
 /// It does not cross `tokio::spawn`: clone it into the task.
 #[must_use]
 pub fn current() -> Option<Lead> {
-    SCOPE.try_with(|scope| scope.lead.clone()).ok().flatten()
+    SCOPE.try_with(|scope| scope.lead().cloned()).ok().flatten()
 }
 
 /// A call that was let in. Counts in the drain until its body has ended.
@@ -212,7 +225,7 @@ pub fn enter(group: &str) -> Result<Entry, Skipped> {
 }
 
 fn enter_in(scope: &Scope, group: &str) -> Result<Entry, Skipped> {
-    if let Some(lead) = scope.lead.as_ref().filter(|lead| lead.group().as_str() == group) {
+    if let Some(lead) = scope.lead().filter(|lead| lead.group().as_str() == group) {
         // Inside a body of the same group the body's own leadership decides, draining or not. The drain counts the outer body.
         if !lead.is_leading() {
             return Err(not_leader(lead.gate()));
@@ -232,11 +245,9 @@ fn enter_gates(gates: &Arc<Gates>, group: &str) -> Result<Entry, Skipped> {
         since: None,
     })?;
     let pass = gate.enter().ok_or_else(|| not_leader(gate))?;
-    let lead = Lead::new(Arc::clone(gate), pass.term, pass.term);
     Ok(Entry(Scope {
         gates: Some(Arc::clone(gates)),
-        lead: Some(lead),
-        _pass: Some(pass),
+        body: Body::Counted(pass),
     }))
 }
 
@@ -253,7 +264,7 @@ fn open_entry(group: &str) -> Entry {
 fn not_leader(gate: &Gate) -> Skipped {
     let status = gate.status().borrow();
     Skipped::NotLeader {
-        group: status.group.to_string(),
+        group: status.group.as_str().to_owned(),
         leader: status.leader.clone(),
         since: status.since,
     }
