@@ -59,6 +59,13 @@ fn bare_call() -> Case<'static> {
     })
 }
 
+/// What the attribute's tokens ask before the body: in or not, and out again.
+fn decision(group: &'static str) -> Case<'static> {
+    Case::new("the gate's decision alone", move || {
+        drop(black_box(leader_core::__private::enter(black_box(group))));
+    })
+}
+
 /// Calls inside one scope, as a request handler makes them.
 fn in_scope<'a, F: Future<Output = Result<(), Skipped>> + 'a>(instance: &'a Instance, call: fn() -> F) -> Case<'a> {
     Case::timed("gated call that runs, inside `instance.scope`", move |times| {
@@ -85,6 +92,7 @@ fn leading(instance: &Instance) -> Vec<Case<'_>> {
         Case::new("is_leader, group unknown", move || {
             assert!(!black_box(instance).is_leader(black_box("elsewhere")));
         }),
+        decision("default"),
         Case::new("gated call that runs", || ran(&now_or_never(gated()))),
         in_scope(instance, gated),
         Case::new("`instance.scope` around a gated call that runs", move || {
@@ -98,6 +106,7 @@ fn among_64(instance: &Instance) -> Vec<Case<'_>> {
         Case::new("is_leader", move || {
             assert!(black_box(instance).is_leader(black_box("g31")));
         }),
+        decision("g31"),
         Case::new("gated call that runs", || ran(&now_or_never(gated_in_the_middle()))),
         in_scope(instance, gated_in_the_middle),
     ]
@@ -108,6 +117,7 @@ fn standing_by(instance: &Instance) -> Vec<Case<'_>> {
         Case::new("is_leader", move || {
             assert!(!black_box(instance).is_leader(black_box("default")));
         }),
+        decision("default"),
         Case::new("gated call that is skipped", || skipped(&now_or_never(gated()))),
     ]
 }
