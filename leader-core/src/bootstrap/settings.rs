@@ -150,14 +150,13 @@ pub(super) fn check(given: Bootstrap) -> Result<(Config, Source), BootstrapError
         }
     };
     let mut groups: BTreeSet<GroupName> = BTreeSet::new();
-    for group in [DEFAULT_GROUP.to_owned()].into_iter().chain(given.groups) {
+    // The program's own first: a name that is a constant is cloned for nothing.
+    for group in records.iter().map(|record| record.group).chain([DEFAULT_GROUP]) {
         groups.extend(faults.keep(GroupName::new(group)));
     }
-    groups.extend(
-        records
-            .iter()
-            .filter_map(|record| faults.keep(GroupName::new(record.group))),
-    );
+    for group in given.groups {
+        groups.extend(faults.keep(GroupName::new(group)));
+    }
     let has_job = |name: &str| {
         records
             .iter()

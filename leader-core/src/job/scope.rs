@@ -1,5 +1,6 @@
 //! Which instance a gated call asks: that of the run it is made in, else the only one of the process.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::future::Future;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,7 +19,7 @@ pub enum Skipped {
     /// This instance does not lead the function's group.
     NotLeader {
         /// The function's group.
-        group: String,
+        group: Cow<'static, str>,
         /// The instance that leads it, as last seen.
         leader: Option<String>,
         /// Since when.
@@ -240,7 +241,7 @@ fn enter_in(scope: &Scope, group: &str) -> Result<Entry, Skipped> {
 
 fn enter_gates(gates: &Arc<Gates>, group: &str) -> Result<Entry, Skipped> {
     let gate = gates.get(group).ok_or_else(|| Skipped::NotLeader {
-        group: group.to_owned(),
+        group: Cow::Owned(group.to_owned()),
         leader: None,
         since: None,
     })?;
@@ -264,7 +265,7 @@ fn open_entry(group: &str) -> Entry {
 fn not_leader(gate: &Gate) -> Skipped {
     let status = gate.status().borrow();
     Skipped::NotLeader {
-        group: status.group.as_str().to_owned(),
+        group: status.group.to_text(),
         leader: status.leader.clone(),
         since: status.since,
     }
