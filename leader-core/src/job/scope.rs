@@ -6,7 +6,7 @@ use std::future::Future;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 
 use super::gate::{Gate, Lead, Pass};
@@ -155,11 +155,10 @@ tokio::task_local! {
 
 /// The live instances of the process, and the one that calls outside any scope mean.
 static LIVE: Mutex<Vec<Arc<Gates>>> = Mutex::new(Vec::new());
-static ONLY: std::sync::LazyLock<ArcSwap<Only>> = std::sync::LazyLock::new(|| ArcSwap::from_pointee(Only::None));
+static ONLY: ArcSwapOption<Only> = ArcSwapOption::const_empty();
 
 #[derive(Debug)]
 enum Only {
-    None,
     One(Arc<Gates>),
     Several,
 }
@@ -168,11 +167,11 @@ fn change_live(change: impl FnOnce(&mut Vec<Arc<Gates>>)) {
     let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
     change(&mut live);
     let only = match live.as_slice() {
-        [] => Only::None,
-        [one] => Only::One(Arc::clone(one)),
-        _ => Only::Several,
+        [] => None,
+        [one] => Some(Only::One(Arc::clone(one))),
+        _ => Some(Only::Several),
     };
-    ONLY.store(Arc::new(only));
+    ONLY.store(only.map(Arc::new));
 }
 
 /// Makes an instance known to calls outside any scope.
@@ -217,10 +216,10 @@ impl Entry {
 pub fn enter(group: &str) -> Result<Entry, Skipped> {
     match SCOPE.try_with(|scope| enter_in(scope, group)) {
         Ok(decided) => decided,
-        Err(_outside) => match &**ONLY.load() {
-            Only::One(gates) => enter_gates(gates, group),
-            Only::None => Err(Skipped::NotBootstrapped),
-            Only::Several => Err(Skipped::Ambiguous),
+        Err(_outside) => match ONLY.load().as_deref() {
+            Some(Only::One(gates)) => enter_gates(gates, group),
+            Some(Only::Several) => Err(Skipped::Ambiguous),
+            None => Err(Skipped::NotBootstrapped),
         },
     }
 }
