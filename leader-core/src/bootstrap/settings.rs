@@ -138,7 +138,7 @@ pub(super) fn check(given: Bootstrap) -> Result<(Config, Source), BootstrapError
         .0
         .extend(given.states.doubled.iter().map(|state| Fault::DoubledState { state }));
 
-    let mut records: Vec<&Record> = inventory::iter::<Record>.into_iter().collect();
+    let mut records: Vec<&Record> = inventory::iter::<Record>.into_iter().chain(given.records).collect();
     // The linker's order is no order.
     records.sort_by_key(|record| (record.name, record.module));
     let jobs_off = match vars.get("LEADER_JOBS").as_deref() {

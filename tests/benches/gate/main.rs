@@ -55,7 +55,7 @@ fn skipped(result: &Result<(), Skipped>) {
 fn bare_call() -> Case<'static> {
     let bare = || async { black_box(Ok(())) };
     Case::new("the same call without the attribute", move || {
-        ran(&now_or_never(bare()))
+        ran(&now_or_never(bare()));
     })
 }
 

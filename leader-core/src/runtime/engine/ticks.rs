@@ -210,7 +210,9 @@ impl Engine {
         }
         self.ticks.last_id += 1;
         let id = self.ticks.last_id;
-        let batches = flight.batches.iter().map(|(_, batch)| batch.clone()).collect();
+        let batches: Vec<_> = flight.batches.iter().map(|(_, batch)| batch.clone()).collect();
+        let claims: usize = batches.iter().map(|batch| batch.claims.len()).sum();
+        tracing::trace!(claims, "claims sent in one round trip");
         flight.again_at = None;
         self.ticks.flights.insert(id, flight);
         let store = Arc::clone(&self.store);
