@@ -29,7 +29,10 @@ async fn send_digest(to: &str) -> anyhow::Result<()> {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    tracing_subscriber::fmt().with_env_filter("info").with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter("info")
+        .with_writer(std::io::stderr)
+        .init();
     let bootstrap = match std::env::var("LEADER_REDIS_URL") {
         Ok(url) => leader_core::bootstrap(url),
         Err(_) => leader_core::bootstrap(Embedded::new()),

@@ -1,8 +1,11 @@
 //! The start of an instance: settings gathered, checked all at once, and the framework's thread started.
 
 mod fault;
+mod jobs;
 mod settings;
 mod source;
+#[cfg(all(test, feature = "macros"))]
+mod tests;
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -12,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 pub use fault::{BootstrapError, Fault};
-pub use settings::JobSettings;
+pub use jobs::JobSettings;
 pub use source::{Env, IntoStore, env};
 
 use crate::instance::Instance;
@@ -36,7 +39,7 @@ use source::Source;
 /// unreachable store is no error unless [`require_store`](Bootstrap::require_store) says so: the instance then leads nothing and
 /// keeps trying.
 ///
-/// ```
+/// ```standalone_crate
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), leader_core::BootstrapError> {
 /// let instance = leader_core::bootstrap(leader_core::Embedded::new()).await?;
@@ -229,7 +232,7 @@ impl Bootstrap {
     }
 
     /// Takes environment variables from here instead of the process.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "macros"))]
     pub(crate) fn vars(mut self, vars: &'static [(&'static str, &'static str)]) -> Self {
         self.vars = Vars::fixed(vars);
         self

@@ -1,22 +1,27 @@
 //! A handle on a running instance.
 
+mod signals;
+mod status;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
+
+use signals::Signals;
+pub use status::{GroupWatch, JobStatus, LedgerError, StepDownError, UnknownGroup};
 
 use crate::event::Events;
 use crate::job::gate::{GroupStatus, Lead};
 use crate::job::output::JobOutput;
-use crate::job::record::Job;
 use crate::job::scope::{self, Scope, Skipped};
-use crate::names::{GroupName, InstanceId, JobName, Namespace, ServiceName};
+use crate::names::{InstanceId, JobName, Namespace, ServiceName};
 use crate::runtime::config::LifeSpec;
 use crate::runtime::engine::{Input, Request};
 use crate::runtime::shared::Shared;
-use crate::store::{JobLedger, StoreError};
+use crate::store::JobLedger;
 use crate::timing::Timing;
 
 /// A handle on a running instance. Cheap to clone; dropping handles changes nothing: an instance runs until it is shut down, or
@@ -24,67 +29,6 @@ use crate::timing::Timing;
 #[derive(Clone, Debug)]
 pub struct Instance {
     shared: Arc<Shared>,
-}
-
-/// A job as this instance runs it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct JobStatus {
-    /// The job.
-    pub name: JobName,
-    /// Its group.
-    pub group: GroupName,
-    /// Its schedule as written, `while leading` for a long-lived body.
-    pub schedule: String,
-    /// The same in words, where there are simple ones.
-    pub words: String,
-    /// The next planned tick; `None` without one.
-    pub next: Option<Timestamp>,
-}
-
-/// A group could not be given up.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum StepDownError {
-    /// This instance does not lead the group.
-    #[error("this instance does not lead `{0}`, so it cannot step down: ask the one that does")]
-    NotLeader(String),
-    /// The instance has stopped.
-    #[error("the instance has stopped")]
-    Stopped,
-}
-
-/// A read of the ledger failed.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LedgerError {
-    /// The name is no job of this instance.
-    #[error("`{0}` is no job of this instance")]
-    UnknownJob(String),
-    /// The store did not answer.
-    #[error("the ledger could not be read")]
-    Store(#[source] StoreError),
-    /// The instance has stopped.
-    #[error("the instance has stopped")]
-    Stopped,
-}
-
-/// A group's status, and its changes.
-#[derive(Clone, Debug)]
-pub struct GroupWatch(watch::Receiver<GroupStatus>);
-
-impl GroupWatch {
-    /// The status now.
-    #[must_use]
-    pub fn current(&self) -> GroupStatus {
-        self.0.borrow().clone()
-    }
-
-    /// Waits for the next change and gives the status after it; `None` when the instance is gone. Cancel safe.
-    pub async fn changed(&mut self) -> Option<GroupStatus> {
-        self.0.changed().await.ok()?;
-        Some(self.0.borrow_and_update().clone())
-    }
 }
 
 /// A long-lived body given to [`Instance::while_leading`]. Dropping it changes nothing.
@@ -227,6 +171,7 @@ impl Instance {
     ///
     /// # Errors
     /// The name of a group that the instance does not know: give it to `bootstrap(..).groups([..])`.
+    #[allow(clippy::missing_panics_doc, reason = "the name made here is always legal")]
     pub fn while_leading<F, Fut>(&self, group: &str, body: F) -> Result<WhileLeading, UnknownGroup>
     where
         F: Fn(Lead) -> Fut + Send + Sync + 'static,
@@ -282,7 +227,7 @@ impl Instance {
             Ok(mut signals) => signals.next().await,
             Err(error) => {
                 tracing::error!(%error, "no signal handler could be installed: shut the instance down by other means");
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         }
     }
@@ -322,7 +267,7 @@ impl Instance {
     /// # Errors
     /// A text, when the job is not this instance's, or its group is not led here, or an earlier run has not ended.
     #[cfg(feature = "testing")]
-    pub async fn run_tick<J: Job>(&self, at: Timestamp) -> Result<(crate::Outcome, String), String> {
+    pub async fn run_tick<J: crate::Job>(&self, at: Timestamp) -> Result<(crate::Outcome, String), String> {
         let jobs = &self.shared.config.jobs;
         let job = jobs.iter().position(|spec| spec.name.as_str() == J::NAME);
         let job = job.ok_or_else(|| format!("`{}` is no scheduled job of this instance", J::NAME))?;
@@ -336,11 +281,6 @@ impl Instance {
         self.shared.send(Input::Request(request));
     }
 }
-
-/// A group that the instance does not know.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this instance does not know the group `{0}`: give it to `bootstrap(..).groups([..])`")]
-pub struct UnknownGroup(String);
 
 /// Work for the leader of one group; made by [`Instance::group`].
 #[derive(Clone, Copy, Debug)]
@@ -357,47 +297,5 @@ impl Group<'_> {
     pub async fn run<F: Future>(self, future: F) -> Result<F::Output, Skipped> {
         let entry = self.instance.scope(async { scope::enter(self.name) }).await?;
         Ok(entry.run(future).await)
-    }
-}
-
-/// The signals that end a process.
-#[cfg(unix)]
-struct Signals {
-    term: tokio::signal::unix::Signal,
-    int: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn install() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            term: signal(SignalKind::terminate())?,
-            int: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.term.recv() => {}
-            _ = self.int.recv() => {}
-        }
-    }
-}
-
-/// The signals that end a process.
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn install() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
     }
 }

@@ -1,4 +1,5 @@
-//! Cluster-wide cron and leader election.
+#![doc = include_str!("../README.md")]
+#![warn(clippy::exhaustive_enums, clippy::exhaustive_structs)]
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -38,8 +39,11 @@ pub use job::tick::{Origin, Tick};
 #[doc = include_str!("docs/leader_only.md")]
 pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
-pub use schedule::{Cron, CronError, Days, DurationError, Every, PeriodError, Schedule, ScheduleError};
 pub use schedule::missed::{Missed, MissedReason};
+pub use schedule::{
+    Cron, CronError, Days, DurationError, Every, MAX_EXPRESSION, MAX_PERIOD, MIN_PERIOD, Message, PeriodError,
+    Schedule, ScheduleError, parse_duration,
+};
 pub use store::embedded::Embedded;
 pub use store::{JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};

@@ -45,6 +45,10 @@ pub(super) enum Kind {
 }
 
 impl Source {
+    #[cfg_attr(
+        not(feature = "redis"),
+        allow(clippy::unnecessary_wraps, reason = "with the feature `redis` there is another kind")
+    )]
     pub(super) fn embedded(&self) -> Option<&Embedded> {
         match &self.0 {
             Kind::Embedded(embedded) => Some(embedded),

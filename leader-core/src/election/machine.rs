@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::message::{Attempt, CampaignReply, Command, Lost, Reply, StepDown};
+use super::message::{Attempt, Command, Lost, Reply, StepDown};
+use super::state::{Draining, State, landed};
 use crate::clock::Moment;
 use crate::timing::Timing;
 
@@ -16,64 +17,19 @@ use crate::timing::Timing;
 /// and execute every [`poll_command`](Self::poll_command) in order.
 #[derive(Debug)]
 pub struct Election {
-    timing: Timing,
-    drain: Duration,
+    pub(super) timing: Timing,
+    pub(super) drain: Duration,
     /// Spreads candidates that see one vacancy, in 0..=65535; stable, so that a group has an order of preference.
-    preference: u16,
-    state: State,
-    known: u64,
-    last_attempt: u64,
+    pub(super) preference: u16,
+    pub(super) state: State,
+    pub(super) known: u64,
+    pub(super) last_attempt: u64,
     /// The highest term whose release we were told of.
-    told: u64,
-    not_before: Moment,
-    campaigning: bool,
-    stopping: bool,
-    commands: VecDeque<Command>,
-}
-
-#[derive(Debug)]
-enum State {
-    /// Waits, or waits for the answer to a campaign.
-    Standby {
-        look_at: Moment,
-        flight: Option<Flight>,
-    },
-    /// Believes; may be draining.
-    Leading(Belief),
-    /// Gives the lease back; no belief.
-    Releasing {
-        term: u64,
-        draining_since: Option<Moment>,
-        flight: Option<Flight>,
-        again_at: Moment,
-        give_up: Moment,
-    },
-    Stopped,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Flight {
-    attempt: Attempt,
-    sent: Moment,
-    deadline: Moment,
-}
-
-#[derive(Debug)]
-struct Belief {
-    term: u64,
-    until: Moment,
-    told: bool,
-    renew_at: Moment,
-    flight: Option<Flight>,
-    failures: u32,
-    draining: Option<Draining>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Draining {
-    since: Moment,
-    bound: Moment,
-    reason: Lost,
+    pub(super) told: u64,
+    pub(super) not_before: Moment,
+    pub(super) campaigning: bool,
+    pub(super) stopping: bool,
+    pub(super) commands: VecDeque<Command>,
 }
 
 impl Election {
@@ -330,201 +286,4 @@ impl Election {
             State::Standby { .. } | State::Releasing { .. } | State::Stopped => {}
         }
     }
-
-    /// Trust ends by the clock alone, whatever is under way.
-    fn expire(&mut self, now: Moment) {
-        if matches!(&self.state, State::Leading(belief) if now >= belief.until) {
-            self.lose(now, Lost::Expired);
-            // The lease may still be there, in our name: a campaign finds it as its own.
-            self.look(now);
-            if self.stopping {
-                self.stop();
-            }
-        }
-    }
-
-    fn campaign(&mut self, now: Moment) {
-        let next = self.flight(now);
-        if let State::Standby { flight, .. } = &mut self.state {
-            *flight = Some(next);
-            let (attempt, known) = (next.attempt, self.known);
-            self.commands.push_back(Command::Campaign { attempt, known });
-        }
-    }
-
-    fn campaign_answered(&mut self, now: Moment, sent: Moment, reply: &CampaignReply) {
-        match *reply {
-            CampaignReply::Acquired { term } => {
-                self.known = self.known.max(term);
-                let until = sent + self.timing.trust();
-                if self.stopping {
-                    self.begin_release(now, term, None);
-                } else if now >= until {
-                    self.look(now);
-                } else {
-                    self.state = State::Leading(Belief {
-                        term,
-                        until,
-                        told: false,
-                        renew_at: sent + self.timing.renew(),
-                        flight: None,
-                        failures: 0,
-                        draining: None,
-                    });
-                    self.commands.push_back(Command::Lead { term, until });
-                }
-                return;
-            }
-            CampaignReply::Held { remaining, term } => {
-                self.known = self.known.max(term);
-                if term <= self.told && term != 0 {
-                    // The answer was given before the release that we were told of.
-                    self.told = 0;
-                    self.look(now);
-                } else {
-                    let wait = remaining.unwrap_or(self.timing.ttl()).min(crate::timing::MAX_TTL);
-                    self.look(now + wait + self.spread(self.timing.spread()));
-                }
-            }
-            CampaignReply::Stale { term } => {
-                self.known = self.known.max(term);
-                self.look(now);
-            }
-            CampaignReply::Quarantined { remaining, term } => {
-                self.known = self.known.max(term);
-                self.commands.push_back(Command::Quarantined { remaining });
-                self.look(now + remaining.min(crate::timing::MAX_TTL) + self.spread(self.timing.spread()));
-            }
-        }
-        if self.stopping {
-            self.stop();
-        }
-    }
-
-    fn renew_if(&mut self, now: Moment, ahead: Duration) {
-        let wanted =
-            matches!(&self.state, State::Leading(belief) if belief.flight.is_none() && now + ahead >= belief.renew_at);
-        if !wanted {
-            return;
-        }
-        let next = self.flight(now);
-        if let State::Leading(belief) = &mut self.state {
-            belief.flight = Some(next);
-            let (attempt, term) = (next.attempt, belief.term);
-            self.commands.push_back(Command::Renew { attempt, term });
-        }
-    }
-
-    fn renewal_failed(&mut self, now: Moment) {
-        let retry = self.timing.retry();
-        if let State::Leading(belief) = &mut self.state {
-            belief.flight = None;
-            belief.failures += 1;
-            // ± 20 %, so that the retries of a fleet do not stay in step.
-            let jitter = retry.mul_f64(0.8 + 0.4 * f64::from(self.preference) / f64::from(u16::MAX));
-            belief.renew_at = now + jitter;
-            let (term, failures) = (belief.term, belief.failures);
-            self.commands.push_back(Command::RenewalFailed { term, failures });
-        }
-    }
-
-    /// Clears the belief, before anything else is sent.
-    fn lose(&mut self, now: Moment, reason: Lost) {
-        if let State::Leading(belief) = &self.state {
-            let term = belief.term;
-            let ended = now.min(belief.until);
-            self.known = self.known.max(term);
-            self.commands.push_back(Command::Lose { term, reason, ended });
-            self.state = State::Standby {
-                look_at: now,
-                flight: None,
-            };
-        }
-    }
-
-    /// Clears the belief and gives the lease back.
-    fn release(&mut self, now: Moment) {
-        if let State::Leading(belief) = &self.state {
-            let term = belief.term;
-            let draining = belief.draining;
-            let reason = draining.map_or(Lost::SteppedDown, |draining| draining.reason);
-            self.lose(now, reason);
-            self.begin_release(now, term, draining.map(|draining| draining.since));
-        }
-    }
-
-    fn begin_release(&mut self, now: Moment, term: u64, draining_since: Option<Moment>) {
-        self.state = State::Releasing {
-            term,
-            draining_since,
-            flight: None,
-            again_at: now,
-            // A release that fails this long is left to the lease's own end.
-            give_up: now + 2 * (self.timing.operation() + self.timing.retry()),
-        };
-        self.send_release(now);
-    }
-
-    fn send_release(&mut self, now: Moment) {
-        let next = self.flight(now);
-        if let State::Releasing {
-            term,
-            draining_since,
-            flight,
-            ..
-        } = &mut self.state
-        {
-            *flight = Some(next);
-            let command = Command::Release {
-                attempt: next.attempt,
-                term: *term,
-                draining_since: *draining_since,
-            };
-            self.commands.push_back(command);
-        }
-    }
-
-    fn after_release(&mut self, now: Moment) {
-        self.not_before = now + self.timing.cool_down();
-        self.state = State::Standby {
-            look_at: self.not_before,
-            flight: None,
-        };
-        if self.stopping {
-            self.stop();
-        }
-    }
-
-    fn stop(&mut self) {
-        if !self.is_stopped() {
-            self.state = State::Stopped;
-            self.commands.push_back(Command::Stopped);
-        }
-    }
-
-    fn look(&mut self, at: Moment) {
-        if let State::Standby { look_at, flight: None } = &mut self.state {
-            *look_at = at;
-        }
-    }
-
-    fn flight(&mut self, now: Moment) -> Flight {
-        self.last_attempt += 1;
-        Flight {
-            attempt: Attempt(self.last_attempt),
-            sent: now,
-            deadline: now + self.timing.operation(),
-        }
-    }
-
-    fn spread(&self, most: Duration) -> Duration {
-        most.mul_f64(f64::from(self.preference) / f64::from(u16::MAX))
-    }
-}
-
-/// Takes the flight that `attempt` answers; any other answer changes nothing.
-fn landed(flight: &mut Option<Flight>, attempt: Attempt) -> Option<Moment> {
-    let sent = flight.filter(|flight| flight.attempt == attempt)?.sent;
-    *flight = None;
-    Some(sent)
 }

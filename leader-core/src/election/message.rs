@@ -185,6 +185,10 @@ pub enum CampaignReply {
         term: u64,
     },
     /// Nobody may acquire yet: an old leader may still believe.
+    #[cfg_attr(
+        not(feature = "redis"),
+        allow(dead_code, reason = "a store that dies with its process needs no quarantine")
+    )]
     Quarantined {
         /// For how long.
         remaining: Duration,

@@ -5,6 +5,8 @@
 
 mod machine;
 mod message;
+mod state;
+mod steps;
 #[cfg(test)]
 mod tests;
 

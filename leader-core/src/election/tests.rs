@@ -50,6 +50,7 @@ impl Bench {
         std::iter::from_fn(|| self.election.poll_command()).collect()
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "reads better in tables")]
     fn reply(&mut self, attempt: Attempt, reply: Reply) {
         self.election.handle_reply(self.now, attempt, &reply);
     }
@@ -482,7 +483,7 @@ mod histories {
         Deliver(usize),
         LoseRequest(usize),
         LoseReply(usize),
-        StepDown(usize),
+        GiveUp(usize),
         Drained(usize),
         Told(usize),
     }
@@ -497,7 +498,7 @@ mod histories {
             8 => any.clone().prop_map(Step::Deliver),
             1 => any.clone().prop_map(Step::LoseRequest),
             1 => any.prop_map(Step::LoseReply),
-            1 => who.clone().prop_map(Step::StepDown),
+            1 => who.clone().prop_map(Step::GiveUp),
             2 => who.clone().prop_map(Step::Drained),
             1 => who.prop_map(Step::Told),
         ]
@@ -578,7 +579,7 @@ mod histories {
                             nodes[who].handle_reply(now, attempt, &reply);
                         }
                     }
-                    Step::StepDown(who) if now >= frozen[who] => nodes[who].step_down(now, StepDown::Request),
+                    Step::GiveUp(who) if now >= frozen[who] => nodes[who].step_down(now, StepDown::Request),
                     Step::Drained(who) if now >= frozen[who] => {
                         if let Some((term, _)) = believed[who] {
                             nodes[who].drained(now, term);

@@ -271,7 +271,7 @@ impl fmt::Debug for Lead {
             .field("group", self.group())
             .field("term", &self.term)
             .field("fence", &self.fence)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

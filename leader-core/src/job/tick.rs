@@ -128,6 +128,7 @@ impl Tick {
         self.0.lead.is_cancelled()
     }
 
+    #[cfg(feature = "testing")]
     pub(crate) fn lead(&self) -> &Lead {
         &self.0.lead
     }

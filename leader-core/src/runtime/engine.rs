@@ -23,7 +23,7 @@ use super::shared::Shared;
 use crate::clock::Moment;
 use crate::election::Election;
 use crate::event::Event;
-use crate::job::gate::Gate;
+use crate::job::gate::{Gate, Role};
 use crate::schedule::planner::Planner;
 use crate::schedule::planning::PlanningClock;
 use crate::store::{Enrolled, Entry, Store, StoreError};
@@ -310,7 +310,10 @@ impl Engine {
                 for group in &mut self.groups {
                     let takes_part = self.shared.config.candidacy.has(group.gate.group());
                     group.election.set_campaigning(takes_part);
-                    group.answered |= !takes_part;
+                    if !takes_part {
+                        group.answered = true;
+                        group.gate.status().send_modify(|status| status.role = Role::Observer);
+                    }
                 }
             }
             Ok(Enrolled::OtherService { service, instance }) => {

@@ -43,10 +43,7 @@ pub(crate) fn start(
             runtime.shutdown_background();
         })?;
     let keeper = Keeper(Arc::clone(shared));
-    bodies.spawn(async move {
-        let _keeper = keeper;
-        std::future::pending::<()>().await;
-    });
+    bodies.spawn(async move { keeper.0.inbox.closed().await });
     Ok(())
 }
 

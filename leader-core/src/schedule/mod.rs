@@ -24,8 +24,9 @@ use jiff::Timestamp;
 
 use calendar::Calendar;
 pub use duration::{DurationError, checked_duration, parse_duration};
-pub use every::{Every, PeriodError};
-pub use gate::{Cron, CronError, Days};
+pub use every::{Every, MAX_PERIOD, MIN_PERIOD, PeriodError};
+pub use gate::{Cron, CronError, Days, MAX_EXPRESSION};
+pub use message::Message;
 
 /// When a job is due: a cron expression in UTC, or a fixed period.
 ///

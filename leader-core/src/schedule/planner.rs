@@ -289,7 +289,9 @@ mod tests {
         planner
     }
 
-    fn steps(planner: &mut Planner, now: &str) -> Vec<(String, StepKind, Option<(MissedReason, u64)>)> {
+    type Shown = (String, StepKind, Option<(MissedReason, u64)>);
+
+    fn steps(planner: &mut Planner, now: &str) -> Vec<Shown> {
         let mut due = planner.due(at(now));
         let steps = due.pop().map(|(_, steps)| steps).unwrap_or_default();
         let show = |step: Step| {
@@ -387,7 +389,7 @@ mod tests {
         assert_eq!(planner.next_wake(), Some(at("12:01:10")));
     }
 
-    /// What fell due while the predecessor drained is late, whatever the policy (sidekiq#6804, #6656; good_job#1484).
+    /// What fell due while the predecessor drained is late, whatever the policy (sidekiq#6804, #6656; `good_job`#1484).
     #[test]
     fn case_35_ticks_of_a_drain_are_late() {
         for missed in [Missed::Skip, Missed::Latest] {

@@ -123,10 +123,11 @@ mod tests {
         clock.sample(moment(0), moment(0), wall("12:00:00"));
         let mut last = clock.at(moment(0));
         // The store's clock is 1 s behind from now on.
-        for second in 1..=200_u64 {
-            let server = wall("12:00:00") + SignedDuration::from_secs(second as i64 - 1);
-            clock.sample(moment(second), moment(second), server);
-            let now = clock.at(moment(second));
+        for second in 1..=200_u32 {
+            let server = wall("12:00:00") + SignedDuration::from_secs(i64::from(second) - 1);
+            let at = moment(u64::from(second));
+            clock.sample(at, at, server);
+            let now = clock.at(at);
             assert!(now > last, "never backwards");
             last = now;
         }

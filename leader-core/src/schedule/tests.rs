@@ -1,3 +1,5 @@
+//! Schedules against tables, properties, an independent reading of crontab(5), and other systems' reported faults.
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 

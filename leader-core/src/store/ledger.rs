@@ -22,7 +22,7 @@ pub struct JobLedger {
     pub counts: BTreeMap<Outcome, u64>,
     /// Runs that have begun and not ended, oldest first.
     pub open: Vec<OpenRun>,
-    /// The newest records, newest first; at most [`KEPT`] runs and as many others.
+    /// The newest records, newest first; at most 256 runs and as many others.
     pub records: Vec<LedgerRecord>,
 }
 

@@ -40,6 +40,7 @@ pub async fn as_leader<F: Future>(future: F) -> F::Output {
 impl Tick {
     /// A tick for unit tests: of the job `test` in the group `default`, with fence 1.
     #[must_use]
+    #[allow(clippy::missing_panics_doc, reason = "the names made here are always legal")]
     pub fn for_test(at: Timestamp) -> Self {
         let job = JobName::new("test").expect("a legal name");
         let group = GroupName::new(DEFAULT_GROUP).expect("a legal name");

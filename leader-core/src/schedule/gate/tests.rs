@@ -1,3 +1,5 @@
+//! What the gate accepts, and what it says of what it refuses.
+
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;

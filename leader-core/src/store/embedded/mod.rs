@@ -27,7 +27,7 @@ use crate::store::{Answer, Answers, Ears, Store};
 ///
 /// Never a fallback for Redis: another process has another store, and would lead the same groups.
 ///
-/// ```
+/// ```standalone_crate
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use leader_core::Embedded;
@@ -211,7 +211,9 @@ impl Store for Embedded {
 
     fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed> {
         Box::pin(self.later(move |data, time| {
-            beats.iter().for_each(|beats| lease::beat(data, beats, time));
+            for beats in &beats {
+                lease::beat(data, beats, time);
+            }
             renewals
                 .iter()
                 .map(|renewal| Ok(lease::renew(data, renewal, time)))

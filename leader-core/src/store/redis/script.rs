@@ -2,6 +2,8 @@
 //!
 //! Plain `EVAL` each time: the script cache is lost on restart and on promotion, and a whole class of faults with it.
 
+use std::fmt;
+
 use ::redis::{Cmd, cmd};
 
 pub(super) const CAMPAIGN: &str = include_str!("scripts/campaign.lua");
@@ -26,8 +28,8 @@ impl Call {
         self
     }
 
-    pub(super) fn arg(mut self, arg: impl ToString) -> Self {
-        self.args.push(arg.to_string());
+    pub(super) fn arg(mut self, arg: impl fmt::Display) -> Self {
+        self.push(arg);
         self
     }
 
@@ -35,7 +37,8 @@ impl Call {
         self.keys.push(key);
     }
 
-    pub(super) fn push(&mut self, arg: impl ToString) {
+    #[allow(clippy::needless_pass_by_value, reason = "numbers and names alike, at many places")]
+    pub(super) fn push(&mut self, arg: impl fmt::Display) {
         self.args.push(arg.to_string());
     }
 

@@ -1,0 +1,215 @@
+//! The program's annotated functions, with what code and environment change of them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Bootstrap;
+use super::fault::Fault;
+use super::settings::{Faults, Vars, refused};
+use crate::job::extract::Needs;
+use crate::job::record::{Body, Record, Trigger};
+use crate::names::{DEFAULT_GROUP, GroupName, JobName};
+use crate::runtime::config::{JobSpec, LifeSpec};
+use crate::schedule::planner::{DEFAULT_GRACE, Rule};
+use crate::schedule::{Schedule, ScheduleError};
+
+/// Changes to one job; given to [`Bootstrap::job`].
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct JobSettings {
+    off: bool,
+    schedule: Option<Result<Schedule, ScheduleError>>,
+}
+
+impl JobSettings {
+    /// Another cron expression; a bad one is an error of the start.
+    pub fn cron(mut self, expression: &str) -> Self {
+        self.schedule = Some(Schedule::cron(expression));
+        self
+    }
+
+    /// A period such as `"30s"`; a bad one is an error of the start.
+    pub fn every(mut self, period: &str) -> Self {
+        self.schedule = Some(Schedule::every(period));
+        self
+    }
+
+    /// Takes the job off this instance's schedule.
+    pub fn off(mut self) -> Self {
+        self.off = true;
+        self
+    }
+}
+
+/// What an instance leads and runs.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) groups: Vec<GroupName>,
+    pub(super) jobs: Vec<JobSpec>,
+    pub(super) lives: Vec<LifeSpec>,
+}
+
+/// Checks every annotated function of the program.
+pub(super) fn gather(given: &Bootstrap, vars: Vars, faults: &mut Faults) -> Gathered {
+    let collected = inventory::iter::<Record>.into_iter();
+    let mut records: Vec<&Record> = collected.chain(given.records.iter().copied()).collect();
+    // The linker's order is no order.
+    records.sort_by_key(|record| (record.name, record.module));
+    let mut gathered = Gathered {
+        groups: groups(given, &records, faults),
+        ..Gathered::default()
+    };
+    records.retain(|record| record.body.is_some());
+    check_names(given, &records, faults);
+    let off = jobs_off(vars, faults);
+    for (at, record) in records.iter().enumerate() {
+        let Some(body) = record.body else { continue };
+        if let Some(other) = records[..at].last().filter(|other| other.name == record.name) {
+            faults.0.push(Fault::DoubledJob {
+                job: record.name,
+                first: other.module,
+                second: record.module,
+            });
+            continue;
+        }
+        let names = (faults.keep(JobName::new(record.name)), GroupName::new(record.group));
+        let (Some(name), Ok(group)) = names else { continue };
+        let needs_tick = check_needs(given, record, body, faults);
+        let changes = given
+            .jobs
+            .iter()
+            .filter(|(name, _)| name == record.name)
+            .map(|(_, change)| change);
+        let Some(wish) = faults.keep(wish_of(record, changes, vars)) else {
+            continue;
+        };
+        match wish {
+            _ if off => {}
+            Wish::Off => {}
+            Wish::Scheduled(schedule) => gathered.jobs.push(JobSpec {
+                name,
+                group,
+                rule: Rule {
+                    schedule,
+                    grace: record.grace.unwrap_or(DEFAULT_GRACE),
+                    missed: record.missed,
+                },
+                timeout: record.timeout,
+                on_loss: record.on_loss,
+                body,
+            }),
+            Wish::Live if needs_tick => faults.0.push(Fault::NoTick { job: record.name }),
+            Wish::Live => gathered.lives.push(LifeSpec {
+                name,
+                group,
+                start: Arc::new(body.run),
+            }),
+        }
+    }
+    gathered
+}
+
+fn groups(given: &Bootstrap, records: &[&Record], faults: &mut Faults) -> Vec<GroupName> {
+    let asked = given.groups.iter().map(|group| GroupName::new(group.clone()));
+    let recorded = records.iter().map(|record| GroupName::new(record.group));
+    let all = std::iter::once(GroupName::new(DEFAULT_GROUP))
+        .chain(asked)
+        .chain(recorded);
+    let all: BTreeSet<_> = all.filter_map(|group| faults.keep(group)).collect();
+    all.into_iter().collect()
+}
+
+/// Settings and expectations may only name jobs that exist.
+fn check_names(given: &Bootstrap, jobs: &[&Record], faults: &mut Faults) {
+    let named = given
+        .jobs
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .chain(given.expected.iter().copied());
+    let strangers: BTreeSet<_> = named.filter(|name| !jobs.iter().any(|job| job.name == *name)).collect();
+    let ours: Vec<_> = jobs.iter().map(|job| job.name).collect();
+    faults.0.extend(strangers.into_iter().map(|job| Fault::UnknownJob {
+        job: job.to_owned(),
+        known: match ours.as_slice() {
+            [] => "none".to_owned(),
+            some => format!("`{}`", some.join("`, `")),
+        },
+    }));
+}
+
+/// Whether the body asks for a tick.
+fn check_needs(given: &Bootstrap, record: &Record, body: Body, faults: &mut Faults) -> bool {
+    let mut needs = Needs::default();
+    (body.needs)(&mut needs);
+    let missing = needs.states.into_iter().filter(|(id, _)| !given.states.has(*id));
+    faults.0.extend(missing.map(|(_, state)| Fault::MissingState {
+        job: record.name,
+        state,
+    }));
+    needs.tick
+}
+
+fn jobs_off(vars: Vars, faults: &mut Faults) -> bool {
+    match vars.get("LEADER_JOBS").as_deref() {
+        None | Some("all") => false,
+        Some("none") => true,
+        Some(other) => {
+            faults.0.push(refused("LEADER_JOBS", other, "write `all` or `none`"));
+            false
+        }
+    }
+}
+
+/// What a job is to do on this instance.
+enum Wish {
+    Off,
+    Live,
+    Scheduled(Schedule),
+}
+
+/// Reads a schedule.
+type Reader = fn(&str) -> Result<Schedule, ScheduleError>;
+
+/// The environment's word, else the code's, else the attribute's.
+fn wish_of<'a>(record: &Record, changes: impl Iterator<Item = &'a JobSettings>, vars: Vars) -> Result<Wish, Fault> {
+    let upper = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    let prefix = format!("LEADER_JOB_{}", record.name.chars().map(upper).collect::<String>());
+    let readers: [(&str, Reader); 2] = [("CRON", Schedule::cron), ("EVERY", Schedule::every)];
+    for (kind, parse) in readers {
+        let variable = format!("{prefix}_{kind}");
+        match vars.get(&variable) {
+            None => {}
+            Some(value) if value == "off" => return Ok(Wish::Off),
+            Some(value) => {
+                let parsed = parse(&value).map_err(|error| refused(&variable, &value, &error.to_string()))?;
+                return Ok(Wish::Scheduled(parsed));
+            }
+        }
+    }
+    let fault = |error| Fault::Schedule {
+        job: record.name.to_owned(),
+        error,
+    };
+    let mut wanted = None;
+    for change in changes {
+        if change.off {
+            return Ok(Wish::Off);
+        }
+        wanted = change.schedule.clone().or(wanted);
+    }
+    if let Some(schedule) = wanted {
+        return schedule.map(Wish::Scheduled).map_err(fault);
+    }
+    match record.trigger {
+        Trigger::Cron(expression) => Schedule::cron(expression).map(Wish::Scheduled).map_err(fault),
+        Trigger::Every(period) => Schedule::every(period).map(Wish::Scheduled).map_err(fault),
+        Trigger::WhileLeading => Ok(Wish::Live),
+        Trigger::Call => Ok(Wish::Off),
+    }
+}

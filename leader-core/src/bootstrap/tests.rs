@@ -1,0 +1,142 @@
+//! Settings from code and environment, and what is refused.
+//!
+//! The test binary's own annotated functions are the program's: `scheduled` (group `tokens`, needs a `u64`) and `standing`.
+
+use std::time::Duration;
+
+use super::*;
+use crate::Embedded;
+
+fn given(vars: &'static [(&'static str, &'static str)]) -> Bootstrap {
+    bootstrap(Embedded::new()).state(7_u64).vars(vars)
+}
+
+fn config(bootstrap: Bootstrap) -> Config {
+    settings::check(bootstrap).unwrap().0
+}
+
+fn faults(bootstrap: Bootstrap) -> Vec<String> {
+    match settings::check(bootstrap) {
+        Err(BootstrapError::Invalid(faults)) => faults.iter().map(ToString::to_string).collect(),
+        other => panic!("expected faults: {other:?}"),
+    }
+}
+
+#[test]
+fn the_program_itself_gives_groups_and_jobs() {
+    let config = config(given(&[]));
+    let groups: Vec<_> = config.groups.iter().map(GroupName::as_str).collect();
+    assert!(groups.contains(&"default") && groups.contains(&"tokens"), "{groups:?}");
+    assert!(config.jobs.iter().any(|job| job.name.as_str() == "scheduled"));
+    assert!(config.lives.iter().any(|life| life.name.as_str() == "standing"));
+    assert_eq!(config.timing, Timing::default());
+    assert!(!config.instance.as_str().is_empty());
+    assert_eq!(config.holder.instance(), config.instance.as_str());
+}
+
+/// Two processes that share an id are two holders (oban-py#32).
+#[test]
+fn case_16_one_given_id_makes_two_holders() {
+    let one = config(given(&[]).instance_id("web-1"));
+    let two = config(given(&[]).instance_id("web-1"));
+    assert_eq!(one.instance, two.instance);
+    assert_ne!(one.holder, two.holder);
+}
+
+#[test]
+fn the_environment_wins_over_the_code() {
+    let config = config(
+        given(&[
+            ("LEADER_NAMESPACE", "staging"),
+            ("LEADER_SERVICE", "shop"),
+            ("LEADER_INSTANCE_ID", "web-9"),
+            ("LEADER_TTL", "20s"),
+            ("LEADER_DRAIN", "3s"),
+            ("LEADER_FIRST_START", "yes"),
+            ("LEADER_CAMPAIGN", "tokens, default"),
+            ("LEADER_JOB_SCHEDULED_CRON", "0 4 * * *"),
+        ])
+        .namespace("production")
+        .job("scheduled", |job| job.every("1h")),
+    );
+    assert_eq!(config.namespace.as_str(), "staging");
+    assert_eq!(config.service.as_str(), "shop");
+    assert_eq!(config.instance.as_str(), "web-9");
+    assert_eq!(config.timing.ttl(), Duration::from_secs(20));
+    assert_eq!(config.drain, Duration::from_secs(3));
+    assert!(config.first_start);
+    assert!(config.candidacy.has(&GroupName::new("tokens").unwrap()));
+    assert!(!config.candidacy.has(&GroupName::new("other").unwrap()));
+    let job = config.jobs.iter().find(|job| job.name.as_str() == "scheduled").unwrap();
+    assert_eq!(job.rule.schedule.to_string(), "cron \"0 4 * * *\"");
+}
+
+#[test]
+fn jobs_can_be_changed_and_taken_off() {
+    let has = |config: &Config| config.jobs.iter().any(|job| job.name.as_str() == "scheduled");
+    assert!(!has(&config(given(&[]).disable("scheduled"))));
+    assert!(!has(&config(given(&[("LEADER_JOB_SCHEDULED_EVERY", "off")]))));
+    let none = config(given(&[("LEADER_JOBS", "none")]));
+    assert!(none.jobs.is_empty() && none.lives.is_empty());
+    let changed = config(given(&[]).job("scheduled", |job| job.cron("*/7 * * * *")));
+    assert_eq!(changed.jobs[0].rule.schedule.to_string(), "cron \"*/7 * * * *\"");
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let all = faults(
+        bootstrap(Embedded::new())
+            .vars(&[
+                ("LEADER_TTL", "soon"),
+                ("LEADER_FIRST_START", "maybe"),
+                ("LEADER_JOBS", "some"),
+                ("LEADER_JOB_SCHEDULED_CRON", "61 * * * *"),
+                ("KUBERNETES_SERVICE_HOST", "10.0.0.1"),
+            ])
+            .namespace("a b")
+            .groups(["{x}"])
+            .campaign_only(["ä"])
+            .timing(Timing::default().with_renew(Duration::from_secs(9)))
+            .state("twice")
+            .state("again")
+            .disable("shceduled"),
+    );
+    for part in [
+        "namespace name `a b`",
+        "group name `{x}`",
+        "group name `ä`",
+        "renew 9s",
+        "LEADER_TTL=soon",
+        "LEADER_FIRST_START=maybe",
+        "LEADER_JOBS=some",
+        "LEADER_JOB_SCHEDULED_CRON=61 * * * *",
+        "under Kubernetes",
+        "two values of type `&str`",
+        "`shceduled` is no job of this program; it has `scheduled`",
+        "asks for `State<u64>`",
+    ] {
+        assert!(
+            all.iter().any(|fault| fault.contains(part)),
+            "{part} is missing in {all:#?}"
+        );
+    }
+    assert_eq!(all.len(), 12, "{all:#?}");
+}
+
+#[test]
+fn one_process_may_keep_its_store_to_itself_under_kubernetes() {
+    config(given(&[("KUBERNETES_SERVICE_HOST", "10.0.0.1")]).single_process());
+}
+
+#[test]
+fn without_a_runtime_the_start_says_so() {
+    let mut start = std::pin::pin!(given(&[]).into_future());
+    let polled = start
+        .as_mut()
+        .poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    let error = match polled {
+        std::task::Poll::Ready(result) => result.unwrap_err(),
+        std::task::Poll::Pending => panic!("decided at once"),
+    };
+    assert!(matches!(error, BootstrapError::NoRuntime), "{error}");
+}

@@ -1,0 +1,56 @@
+//! What a candidate is in.
+
+use super::message::{Attempt, Lost};
+use crate::clock::Moment;
+
+#[derive(Debug)]
+pub(super) enum State {
+    /// Waits, or waits for the answer to a campaign.
+    Standby {
+        look_at: Moment,
+        flight: Option<Flight>,
+    },
+    /// Believes; may be draining.
+    Leading(Belief),
+    /// Gives the lease back; no belief.
+    Releasing {
+        term: u64,
+        draining_since: Option<Moment>,
+        flight: Option<Flight>,
+        again_at: Moment,
+        give_up: Moment,
+    },
+    Stopped,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    pub(super) attempt: Attempt,
+    pub(super) sent: Moment,
+    pub(super) deadline: Moment,
+}
+
+#[derive(Debug)]
+pub(super) struct Belief {
+    pub(super) term: u64,
+    pub(super) until: Moment,
+    pub(super) told: bool,
+    pub(super) renew_at: Moment,
+    pub(super) flight: Option<Flight>,
+    pub(super) failures: u32,
+    pub(super) draining: Option<Draining>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draining {
+    pub(super) since: Moment,
+    pub(super) bound: Moment,
+    pub(super) reason: Lost,
+}
+
+/// Takes the flight that `attempt` answers; any other answer changes nothing.
+pub(super) fn landed(flight: &mut Option<Flight>, attempt: Attempt) -> Option<Moment> {
+    let sent = flight.filter(|flight| flight.attempt == attempt)?.sent;
+    *flight = None;
+    Some(sent)
+}

@@ -1,0 +1,74 @@
+//! What a handle tells, and why it could not.
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use crate::job::gate::GroupStatus;
+use crate::names::{GroupName, JobName};
+use crate::store::StoreError;
+
+/// A job as this instance runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JobStatus {
+    /// The job.
+    pub name: JobName,
+    /// Its group.
+    pub group: GroupName,
+    /// Its schedule as written, `while leading` for a long-lived body.
+    pub schedule: String,
+    /// The same in words, where there are simple ones.
+    pub words: String,
+    /// The next planned tick; `None` without one.
+    pub next: Option<Timestamp>,
+}
+
+/// A group could not be given up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepDownError {
+    /// This instance does not lead the group.
+    #[error("this instance does not lead `{0}`, so it cannot step down: ask the one that does")]
+    NotLeader(String),
+    /// The instance has stopped.
+    #[error("the instance has stopped")]
+    Stopped,
+}
+
+/// A read of the ledger failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// The name is no job of this instance.
+    #[error("`{0}` is no job of this instance")]
+    UnknownJob(String),
+    /// The store did not answer.
+    #[error("the ledger could not be read")]
+    Store(#[source] StoreError),
+    /// The instance has stopped.
+    #[error("the instance has stopped")]
+    Stopped,
+}
+
+/// A group's status, and its changes.
+#[derive(Clone, Debug)]
+pub struct GroupWatch(pub(super) watch::Receiver<GroupStatus>);
+
+impl GroupWatch {
+    /// The status now.
+    #[must_use]
+    pub fn current(&self) -> GroupStatus {
+        self.0.borrow().clone()
+    }
+
+    /// Waits for the next change and gives the status after it; `None` when the instance is gone. Cancel safe.
+    pub async fn changed(&mut self) -> Option<GroupStatus> {
+        self.0.changed().await.ok()?;
+        Some(self.0.borrow_and_update().clone())
+    }
+}
+
+/// A group that the instance does not know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this instance does not know the group `{0}`: give it to `bootstrap(..).groups([..])`")]
+pub struct UnknownGroup(pub(super) String);
