@@ -9,6 +9,8 @@ struct Db;
 
 impl Db {
     async fn purge_before(&self, at: jiff::Timestamp, fence: u64) -> anyhow::Result<u64> {
+        // Stands for a query.
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         println!("purging sessions that expired before {at}, with fence {fence}");
         Ok(3)
     }

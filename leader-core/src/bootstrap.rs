@@ -12,12 +12,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use fault::{BootstrapError, Fault};
 pub use jobs::JobSettings;
 pub use source::{Env, IntoStore, env};
 
+use crate::event::{BACKLOG, Events, Stamped};
 use crate::instance::Instance;
 use crate::job::extract::States;
 use crate::job::gate::Gate;
@@ -79,6 +80,7 @@ pub struct Bootstrap {
     first_start: bool,
     require_store: bool,
     single_process: bool,
+    events: broadcast::Sender<Stamped>,
     vars: Vars,
 }
 
@@ -104,6 +106,7 @@ impl Bootstrap {
             first_start: false,
             require_store: false,
             single_process: false,
+            events: broadcast::Sender::new(BACKLOG),
             vars: Vars::process(),
         }
     }
@@ -231,6 +234,24 @@ impl Bootstrap {
         self
     }
 
+    /// The instance's events from its very first on: those of the start are told before [`Instance::events`] can be called.
+    ///
+    /// ```standalone_crate
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bootstrap = leader_core::bootstrap(leader_core::Embedded::new());
+    /// let mut events = bootstrap.events();
+    /// let instance = bootstrap.await?;
+    /// assert!(matches!(events.recv().await?.event, leader_core::Event::Started { .. }));
+    /// # instance.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn events(&self) -> Events {
+        Events(self.events.subscribe())
+    }
+
     /// Takes environment variables from here instead of the process.
     #[cfg(all(test, feature = "macros"))]
     pub(crate) fn vars(mut self, vars: &'static [(&'static str, &'static str)]) -> Self {
@@ -243,6 +264,7 @@ impl Bootstrap {
             return Err(BootstrapError::NoRuntime);
         }
         let require_store = self.require_store || self.vars.flag("LEADER_REQUIRE_STORE").unwrap_or(false);
+        let events = self.events.clone();
         let (config, source) = settings::check(self)?;
         let bound = config.timing.operation();
         let (store, clock) = source.open(&config.namespace, bound);
@@ -250,7 +272,7 @@ impl Bootstrap {
         let gate = |group: &GroupName| Arc::new(Gate::new(group.clone(), config.clock.clone()));
         let gates = Arc::new(Gates::new(config.groups.iter().map(gate)));
         let (inbox, inputs) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new(config, Arc::clone(&gates), store.address(), inbox));
+        let shared = Arc::new(Shared::new(config, Arc::clone(&gates), store.address(), inbox, events));
         let (ready, first_answers) = oneshot::channel();
         scope::register(&gates);
         let instance = Instance::new(Arc::clone(&shared));

@@ -52,7 +52,14 @@ pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 #[doc(hidden)]
 #[cfg(feature = "testing")]
 pub mod __seam {
+    pub use crate::store::ledger::KEPT;
     #[cfg(feature = "redis")]
     pub use crate::store::redis::{Connection, RedisStore, Subscription, parse};
     pub use crate::store::*;
+
+    /// An embedded store as an instance in `namespace` sees it.
+    #[must_use]
+    pub fn in_namespace(store: crate::Embedded, namespace: &crate::Namespace) -> crate::Embedded {
+        store.in_namespace(namespace)
+    }
 }

@@ -7,10 +7,10 @@ mod elections;
 mod input;
 mod lives;
 mod requests;
+mod roster;
 mod runs;
 mod ticks;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,13 +23,11 @@ use super::shared::Shared;
 use crate::clock::Moment;
 use crate::election::Election;
 use crate::event::Event;
-use crate::job::gate::{Gate, Role};
+use crate::job::gate::Gate;
 use crate::schedule::planner::Planner;
 use crate::schedule::planning::PlanningClock;
-use crate::store::{Enrolled, Entry, Store, StoreError};
+use crate::store::{Store, StoreError};
 
-/// How long a store may be silent about the roster line before the line dies, beyond the lease's own time.
-const ROSTER_SLACK: u32 = 2;
 /// How long a start waits for the store's first answers.
 const FIRST_ANSWERS: Duration = Duration::from_secs(1);
 /// The most inputs that are taken before timers are looked at again.
@@ -46,7 +44,7 @@ pub(crate) struct Engine {
     ticks: ticks::Ticks,
     runs: runs::Runs,
     lives: lives::Lives,
-    roster: Roster,
+    roster: roster::Roster,
     link: Link,
     stopping: Option<Stopping>,
     /// Told when the first answers are there, and when to stop waiting for them.
@@ -70,13 +68,6 @@ struct GroupState {
     draining: Option<u64>,
     /// Who asked for the step-down.
     step_down: Vec<oneshot::Sender<Result<(), ()>>>,
-}
-
-#[derive(Default)]
-struct Roster {
-    enrolled: bool,
-    in_flight: bool,
-    next: Option<Moment>,
 }
 
 /// Whether the store answers.
@@ -128,7 +119,7 @@ impl Engine {
             ticks: ticks::Ticks::default(),
             runs: runs::Runs::default(),
             lives: lives::Lives::new(config.lives.clone()),
-            roster: Roster::default(),
+            roster: roster::Roster::default(),
             link: Link::default(),
             stopping: None,
             ready: Some((ready, now + FIRST_ANSWERS)),
@@ -159,7 +150,8 @@ impl Engine {
                         self.take(input);
                     }
                 }
-                () = clock.sleep_until(wake, step) => {}
+                // Questions to the store live on this thread too: whatever a wake-up in the past comes from, they go on.
+                () = clock.sleep_until(wake, step) => tokio::task::yield_now().await,
             }
         }
         let instance = self.shared.config.instance.clone();
@@ -192,7 +184,7 @@ impl Engine {
         [
             elections,
             take_overs,
-            self.roster.next.filter(|_| !self.roster.in_flight),
+            self.roster_wake(),
             self.ticks_wake(now),
             self.runs.next_wake(),
             self.lives.next_wake(),
@@ -228,7 +220,7 @@ impl Engine {
                     stopping.left = true;
                 }
             }
-            Input::RunEnded { fence, ending } => self.run_ended(now, fence, ending),
+            Input::RunEnded { id, ending } => self.run_ended(now, id, ending),
             Input::LifeEnded { id, ending } => self.life_ended(now, id, ending),
             // Only wakes the drain's look.
             Input::CallsIdle => {}
@@ -279,54 +271,6 @@ impl Engine {
         }
     }
 
-    fn roster_turn(&mut self, now: Moment) {
-        let due = self.roster.next.is_none_or(|at| now >= at);
-        if !due || self.roster.in_flight || self.stopping.is_some() {
-            return;
-        }
-        self.roster.in_flight = true;
-        let config = &self.shared.config;
-        let entry = Entry {
-            holder: config.holder.clone(),
-            service: config.service.clone(),
-            ttl: config.timing.ttl() * ROSTER_SLACK,
-        };
-        let store = Arc::clone(&self.store);
-        self.ask(async move { store.enrol(entry).await }, Input::Enrolled);
-    }
-
-    fn enrolled(&mut self, now: Moment, answer: Result<Enrolled, StoreError>) {
-        self.heard(now, &answer);
-        self.roster.in_flight = false;
-        let timing = self.shared.config.timing;
-        let again = if answer.is_ok() { timing.renew() } else { timing.retry() };
-        self.roster.next = Some(now + again);
-        match answer {
-            Ok(Enrolled::Yes) if self.roster.enrolled => {}
-            Ok(Enrolled::Yes) => {
-                self.roster.enrolled = true;
-                let instance = self.shared.config.instance.clone();
-                self.shared.tell(Event::Started { instance });
-                for group in &mut self.groups {
-                    let takes_part = self.shared.config.candidacy.has(group.gate.group());
-                    group.election.set_campaigning(takes_part);
-                    if !takes_part {
-                        group.answered = true;
-                        group.gate.status().send_modify(|status| status.role = Role::Observer);
-                    }
-                }
-            }
-            Ok(Enrolled::OtherService { service, instance }) => {
-                if let Some((ready, _)) = self.ready.take() {
-                    let _ = ready.send(Err(Refused::OtherService { service, instance }));
-                } else {
-                    self.shared.tell(Event::OtherService { service, instance });
-                }
-            }
-            Err(_) => {}
-        }
-    }
-
     /// Tells the starter once every group has had an answer, or when it has waited long enough.
     fn ready_turn(&mut self, now: Moment) {
         let Some((_, by)) = &self.ready else { return };
@@ -351,7 +295,7 @@ impl Engine {
             };
             let group = self.groups[index].gate.group();
             let busy = self.ticks.has_claims(index)
-                || self.runs.holds_up(group)
+                || self.runs.holds_up(index)
                 || self.lives.any_running(group)
                 || self.groups[index].gate.calls() > 0;
             if !busy {
@@ -396,6 +340,5 @@ fn preference(group: &str, instance: &str) -> u16 {
     u16::try_from((hash >> 48) & 0xffff).unwrap_or(u16::MAX)
 }
 
-/// Fences in order of a deadline.
-type Deadlines = BTreeSet<(Moment, u64)>;
-type ByFence<T> = BTreeMap<u64, T>;
+#[cfg(test)]
+mod tests;

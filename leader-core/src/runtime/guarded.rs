@@ -22,7 +22,7 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    fn of(ran: Ran) -> Self {
+    pub(crate) fn of(ran: Ran) -> Self {
         let error = String::new();
         Self { ran, error }
     }

@@ -6,7 +6,7 @@ use tokio::sync::{broadcast, mpsc};
 
 use super::config::Config;
 use super::engine::Input;
-use crate::event::{BACKLOG, Event, Stamped};
+use crate::event::{Event, Stamped};
 use crate::job::scope::Gates;
 use crate::telemetry;
 
@@ -26,13 +26,14 @@ impl Shared {
         gates: Arc<Gates>,
         store_address: String,
         inbox: mpsc::UnboundedSender<Input>,
+        events: broadcast::Sender<Stamped>,
     ) -> Self {
         Self {
             config,
             gates,
             store_address,
             inbox,
-            events: broadcast::Sender::new(BACKLOG),
+            events,
         }
     }
 

@@ -39,6 +39,12 @@ impl JobLedger {
         let pending = self.open.iter().filter(|run| run.origin == Origin::Schedule).count();
         pending as u64
     }
+
+    /// Brings the records, kept in the order of writing, into the order of their ticks.
+    pub(crate) fn sort_records(&mut self) {
+        self.records
+            .sort_by(|a, b| b.last.cmp(&a.last).then(b.fence.cmp(&a.fence)));
+    }
 }
 
 /// A run that has begun and not ended.

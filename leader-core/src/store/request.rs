@@ -137,6 +137,8 @@ pub struct ClaimBatch {
     pub term: u64,
     /// The highest fence the leader has ever seen.
     pub known: u64,
+    /// The lowest number of a claim of this leadership whose answer may not be known yet: a run of one from here on is not dead.
+    pub claiming: u64,
     /// How long a run may be silent before it is lost.
     pub silence: Duration,
     /// How long the leader has been connected without a break: a silence is judged only by one that would have heard.

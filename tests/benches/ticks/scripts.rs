@@ -71,6 +71,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
             holder: holder.clone(),
             term,
             known: 0,
+            claiming: round * CLAIMS as u64,
             silence: Duration::from_secs(600),
             connected: Duration::ZERO,
             claims: (0..).zip(&jobs).map(claim).collect(),

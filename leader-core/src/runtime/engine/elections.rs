@@ -229,7 +229,7 @@ impl Engine {
             let _ = done.send(Ok(()));
         }
         self.forget_ticks(index);
-        self.runs.lost(&group, term);
+        self.runs.lost(index, term);
         self.lives.stop(&group);
         self.lives.end(&group);
         self.shared.tell(Event::Lost {

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::lives::LifeId;
+use super::runs::RunId;
 use crate::clock::Moment;
 use crate::election::Attempt;
 use crate::names::{GroupName, JobName};
@@ -41,13 +42,13 @@ pub(crate) enum Input {
         answers: Vec<Result<Claimed, StoreError>>,
     },
     Settled {
-        ends: Vec<(GroupName, Vec<End>)>,
+        ends: Vec<(Group, Vec<End>)>,
         answers: Vec<Result<Vec<Settled>, StoreError>>,
     },
     Enrolled(Result<Enrolled, StoreError>),
     Left,
     RunEnded {
-        fence: u64,
+        id: RunId,
         ending: Ending,
     },
     LifeEnded {

@@ -1,46 +1,53 @@
 //! Runs: started on the user's runtime, kept alive by heartbeats, and settled.
 
+mod results;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use super::Engine;
 use super::input::{Group, Input};
 use super::ticks::Asker;
-use super::{ByFence, Deadlines, Engine};
 use crate::clock::{Clock, Moment};
 use crate::event::Event;
 use crate::job::extract::Given;
 use crate::job::gate::Lead;
-use crate::job::outcome::{Outcome, Ran};
+use crate::job::outcome::Ran;
 use crate::job::record::OnLoss;
 use crate::job::scope::{self, Scope};
 use crate::job::tick::{Inner, Origin, Tick};
-use crate::names::{GroupName, JobName};
+use crate::names::JobName;
 use crate::runtime::guarded::{Control, Ending, Guarded, Start, Witness};
 use crate::runtime::shared::Shared;
-use crate::store::{Beats, End, SettleBatch, Settled, StoreError};
+use crate::store::{Beats, End};
+use results::Ended;
 
-/// Results that could not be told yet are kept up to this number; then the oldest are left to be found by heartbeat.
-const UNTOLD: usize = 10_000;
+/// What names a run on this instance: each group counts its fences for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RunId {
+    pub(super) group: Group,
+    pub(super) fence: u64,
+}
 
 /// The runs of this instance.
 #[derive(Default)]
 pub(super) struct Runs {
-    running: ByFence<Run>,
-    timeouts: Deadlines,
+    running: BTreeMap<RunId, Run>,
+    timeouts: BTreeSet<(Moment, RunId)>,
     /// Ended, and not yet told to the store.
-    ends: Vec<(GroupName, End)>,
+    ends: Vec<(Group, End)>,
     /// Those that a round trip is telling now.
     telling: usize,
     tell_again: Option<Moment>,
     beat_at: Option<Moment>,
     /// What is known of runs until the store has taken their result.
-    ended: ByFence<Ended>,
+    ended: BTreeMap<RunId, Ended>,
 }
 
 struct Run {
     job: usize,
-    group: GroupName,
     name: JobName,
     term: u64,
     tick: Timestamp,
@@ -49,12 +56,6 @@ struct Run {
     owed: bool,
     control: Arc<Control>,
     timeout: Option<Moment>,
-    asker: Option<Asker>,
-}
-
-struct Ended {
-    tick: Timestamp,
-    origin: Origin,
     asker: Option<Asker>,
 }
 
@@ -71,19 +72,24 @@ impl Runs {
             .running
             .iter()
             .filter(|(_, run)| run.name == *job)
-            .map(|(fence, _)| *fence);
+            .map(|(id, _)| id.fence);
         let ended = self
             .ends
             .iter()
             .filter(|(_, end)| end.job == *job)
             .map(|(_, end)| end.fence);
-        running.chain(ended).chain(self.ended.keys().copied()).collect()
+        let untaken = self
+            .ended
+            .iter()
+            .filter(|(_, ended)| ended.name == *job)
+            .map(|(id, _)| id.fence);
+        running.chain(ended).chain(untaken).collect()
     }
 
     /// Whether a drain of the group must wait: for bodies, and until their results are told, lest the successor finds them open.
-    pub(super) fn holds_up(&self, group: &GroupName) -> bool {
-        let body = |run: &Run| run.group == *group && run.on_loss == OnLoss::Cancel;
-        self.running.values().any(body) || self.telling > 0 || self.ends.iter().any(|(other, _)| other == group)
+    pub(super) fn holds_up(&self, group: Group) -> bool {
+        let body = |(id, run): (&RunId, &Run)| id.group == group && run.on_loss == OnLoss::Cancel;
+        self.running.iter().any(body) || self.telling > 0 || self.ends.iter().any(|(other, _)| *other == group)
     }
 
     /// Whether nothing runs and everything is told.
@@ -92,9 +98,9 @@ impl Runs {
     }
 
     /// The leadership of a term has ended: its bodies are dropped at their next poll.
-    pub(super) fn lost(&self, group: &GroupName, term: u64) {
-        for run in self.running.values() {
-            if run.group == *group && run.term == term && run.on_loss == OnLoss::Cancel {
+    pub(super) fn lost(&self, group: Group, term: u64) {
+        for (id, run) in &self.running {
+            if id.group == group && run.term == term && run.on_loss == OnLoss::Cancel {
                 run.control.end(Ran::Cancelled);
             }
         }
@@ -109,7 +115,7 @@ impl Runs {
 /// Tells the engine and the log of a run.
 struct Reporter {
     shared: Arc<Shared>,
-    fence: u64,
+    id: RunId,
     begun: Option<Event>,
     clock: Clock,
 }
@@ -125,8 +131,8 @@ impl Witness for Reporter {
     }
 
     fn ended(&mut self, ending: Ending) {
-        let fence = self.fence;
-        self.shared.send(Input::RunEnded { fence, ending });
+        let id = self.id;
+        self.shared.send(Input::RunEnded { id, ending });
     }
 }
 
@@ -144,7 +150,8 @@ impl Engine {
         owed: bool,
         asker: Option<Asker>,
     ) {
-        if self.runs.running.contains_key(&fence) {
+        let id = RunId { group: index, fence };
+        if self.runs.running.contains_key(&id) {
             // The answer to a repeated claim.
             return;
         }
@@ -153,7 +160,7 @@ impl Engine {
         let control = Arc::new(Control::default());
         let reporter = Reporter {
             shared: Arc::clone(&self.shared),
-            fence,
+            id,
             begun: Some(Event::RunStarted {
                 job: spec.name.clone(),
                 group: spec.group.clone(),
@@ -170,7 +177,6 @@ impl Engine {
         let timeout = spec.timeout.map(|timeout| now + timeout);
         let run = Run {
             job,
-            group: spec.group.clone(),
             name: spec.name.clone(),
             term,
             tick,
@@ -182,10 +188,10 @@ impl Engine {
             asker,
         };
         if let Some(at) = timeout {
-            self.runs.timeouts.insert((at, fence));
+            self.runs.timeouts.insert((at, id));
         }
         self.runs.beat_at.get_or_insert(now + self.shared.config.timing.renew());
-        self.runs.running.insert(fence, run);
+        self.runs.running.insert(id, run);
         // Spawned from the framework's own thread: a blocked worker cannot hold the others up.
         self.bodies.spawn(guarded);
     }
@@ -214,12 +220,12 @@ impl Engine {
     }
 
     pub(super) fn runs_turn(&mut self, now: Moment) {
-        while let Some((at, fence)) = self.runs.timeouts.first().copied() {
+        while let Some((at, id)) = self.runs.timeouts.first().copied() {
             if now < at {
                 break;
             }
-            self.runs.timeouts.remove(&(at, fence));
-            if let Some(run) = self.runs.running.get(&fence) {
+            self.runs.timeouts.remove(&(at, id));
+            if let Some(run) = self.runs.running.get(&id) {
                 run.control.end(Ran::TimedOut);
             }
         }
@@ -241,129 +247,40 @@ impl Engine {
             return Vec::new();
         }
         self.runs.beat_at = Some(now + renew);
-        let mut beats: Vec<Beats> = Vec::new();
-        for (fence, run) in &self.runs.running {
-            match beats.iter_mut().find(|beats| beats.group == run.group) {
-                Some(beats) => beats.fences.push(*fence),
-                None => beats.push(Beats {
-                    group: run.group.clone(),
-                    fences: vec![*fence],
-                }),
+        // The keys are in order of the groups.
+        let mut beats: Vec<(Group, Beats)> = Vec::new();
+        for id in self.runs.running.keys() {
+            match beats.last_mut().filter(|(group, _)| *group == id.group) {
+                Some((_, beats)) => beats.fences.push(id.fence),
+                None => beats.push((
+                    id.group,
+                    Beats {
+                        group: self.groups[id.group].gate.group().clone(),
+                        fences: vec![id.fence],
+                    },
+                )),
             }
         }
-        beats
+        beats.into_iter().map(|(_, beats)| beats).collect()
     }
 
-    pub(super) fn run_ended(&mut self, now: Moment, fence: u64, ending: Ending) {
-        let Some(run) = self.runs.running.remove(&fence) else {
+    pub(super) fn run_ended(&mut self, now: Moment, id: RunId, ending: Ending) {
+        let Some(run) = self.runs.running.remove(&id) else {
             return;
         };
         if let Some(at) = run.timeout {
-            self.runs.timeouts.remove(&(at, fence));
+            self.runs.timeouts.remove(&(at, id));
         }
-        self.runs.ended.insert(
-            fence,
-            Ended {
-                tick: run.tick,
-                origin: run.origin,
-                asker: run.asker,
-            },
-        );
         if run.owed {
             self.planner.resume(run.job);
         }
-        let end = End {
-            job: run.name,
-            fence,
-            ran: ending.ran,
-            error: ending.error,
+        let ended = Ended {
+            name: run.name,
+            tick: run.tick,
+            origin: run.origin,
+            asker: run.asker,
         };
-        self.runs.ends.push((run.group, end));
+        self.note_end(id, ended, ending);
         self.tell_ends(now);
-    }
-
-    /// Notes the end of a run that was never started here.
-    pub(super) fn push_end(&mut self, index: Group, job: JobName, fence: u64, ran: Ran, error: String) {
-        let group = self.groups[index].gate.group().clone();
-        self.runs.ends.push((group, End { job, fence, ran, error }));
-    }
-
-    fn tell_ends(&mut self, now: Moment) {
-        let waiting = self.runs.tell_again.is_some_and(|at| now < at);
-        if self.runs.ends.is_empty() || self.runs.telling > 0 || waiting {
-            return;
-        }
-        self.runs.tell_again = None;
-        let mut batches: Vec<(GroupName, Vec<End>)> = Vec::new();
-        for (group, end) in self.runs.ends.drain(..) {
-            match batches.iter_mut().find(|(other, _)| *other == group) {
-                Some((_, ends)) => ends.push(end),
-                None => batches.push((group, vec![end])),
-            }
-        }
-        self.runs.telling = batches.iter().map(|(_, ends)| ends.len()).sum();
-        let requests: Vec<_> = (batches.iter())
-            .map(|(group, ends)| SettleBatch {
-                group: group.clone(),
-                ends: ends.clone(),
-            })
-            .collect();
-        let store = Arc::clone(&self.store);
-        self.ask(async move { store.settle(requests).await }, move |answers| {
-            Input::Settled { ends: batches, answers }
-        });
-    }
-
-    pub(super) fn settled(
-        &mut self,
-        now: Moment,
-        ends: Vec<(GroupName, Vec<End>)>,
-        answers: Vec<Result<Vec<Settled>, StoreError>>,
-    ) {
-        self.runs.telling = 0;
-        for ((group, ends), answer) in ends.into_iter().zip(answers) {
-            self.heard(now, &answer);
-            match answer {
-                Ok(verdicts) => {
-                    for (end, verdict) in ends.into_iter().zip(verdicts) {
-                        self.end_settled(&group, end, verdict);
-                    }
-                }
-                Err(_) => {
-                    self.runs.tell_again = Some(now + self.shared.config.timing.retry());
-                    self.runs.ends.extend(ends.into_iter().map(|end| (group.clone(), end)));
-                }
-            }
-        }
-        let excess = self.runs.ends.len().saturating_sub(UNTOLD);
-        for (group, end) in self.runs.ends.drain(..excess) {
-            tracing::warn!(%group, job = %end.job, fence = end.fence, "the result of a run could not be told and is given up");
-            self.runs.ended.remove(&end.fence);
-        }
-        self.tell_ends(now);
-    }
-
-    fn end_settled(&mut self, group: &GroupName, end: End, verdict: Settled) {
-        let outcome = match verdict {
-            Settled::Yes => Outcome::Ran(end.ran),
-            Settled::Fenced => Outcome::Fenced,
-        };
-        let Some(ended) = self.runs.ended.remove(&end.fence) else {
-            return;
-        };
-        if let Some(asker) = ended.asker {
-            let _ = asker.send(Ok((outcome, end.error.clone())));
-        }
-        self.shared.tell(Event::Decided {
-            job: end.job,
-            group: group.clone(),
-            first: ended.tick,
-            last: ended.tick,
-            count: 1,
-            outcome,
-            fence: end.fence,
-            origin: ended.origin,
-            error: end.error,
-        });
     }
 }

@@ -10,7 +10,7 @@ use super::Engine;
 use super::input::{Group, Input};
 use crate::clock::Moment;
 use crate::event::Event;
-use crate::job::outcome::{Outcome, Ran};
+use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::JobName;
 use crate::schedule::planner::{Step, StepKind};
@@ -44,6 +44,16 @@ impl Ticks {
         self.flights
             .values()
             .any(|flight| flight.batches.iter().any(|(other, _)| *other == group))
+    }
+
+    /// The lowest number of the group's claims that wait for their answer, `new` ones included.
+    fn lowest_under_way(&self, group: Group, new: &[Claim]) -> u64 {
+        let batches = self.flights.values().flat_map(|flight| &flight.batches);
+        let waiting = batches
+            .filter(|(other, _)| *other == group)
+            .flat_map(|(_, batch)| &batch.claims);
+        let lowest = waiting.chain(new).map(|claim| claim.number).min();
+        lowest.unwrap_or(u64::MAX)
     }
 }
 
@@ -193,6 +203,7 @@ impl Engine {
             holder: config.holder.clone(),
             term: state.taken_over.unwrap_or_default(),
             known: state.known,
+            claiming: self.ticks.lowest_under_way(index, &claims),
             silence: config.timing.trust(),
             connected: std::time::Duration::ZERO,
             claims,
@@ -293,7 +304,7 @@ impl Engine {
                     let owed = claim.want == Want::Owed;
                     self.start_run(now, index, term, job, claim.tick, fence, origin, owed, asker.take());
                 } else {
-                    self.push_end(index, claim.job.clone(), fence, Ran::NotStarted, String::new());
+                    self.not_started(index, fence, &claim.job, claim.tick, origin, asker.take());
                 }
                 if planned && claim.want == Want::Owed {
                     self.planner.rest(job, claim.tick);

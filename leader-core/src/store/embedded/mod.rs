@@ -259,7 +259,9 @@ impl Store for Embedded {
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
         Box::pin(self.later(move |data, _| {
             let ledger = data.groups.get(group).and_then(|group| group.jobs.get(job));
-            Ok(ledger.cloned().unwrap_or_default())
+            let mut ledger = ledger.cloned().unwrap_or_default();
+            ledger.sort_records();
+            Ok(ledger)
         }))
     }
 

@@ -18,7 +18,9 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     let mut cursors = Vec::with_capacity(request.jobs.len());
     for job in &request.jobs {
         let job = group.jobs.entry(job.clone()).or_default();
-        job.since.get_or_insert(time.wall);
+        if job.cursor.is_none() {
+            job.since = Some(time.wall);
+        }
         cursors.push(*job.cursor.get_or_insert(time.wall));
     }
     TakenOver::Yours {
@@ -119,7 +121,7 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
         if claim.alive.contains(&run.fence) || (run.term == batch.term && run.number == claim.number) {
             None
         } else if run.term == batch.term {
-            Some(Ran::NotStarted)
+            (run.number < batch.claiming).then_some(Ran::NotStarted)
         } else {
             let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
             let silent = time.moment.since(beat) > batch.silence && batch.connected >= batch.silence;
@@ -180,9 +182,8 @@ fn write(job: &mut JobLedger, record: LedgerRecord) {
         *job.counts.entry(record.outcome).or_default() += record.count;
     }
     let ran = record.outcome.is_ran();
-    let newer = |kept: &LedgerRecord| (kept.last, kept.fence) < (record.last, record.fence);
-    let at = job.records.iter().position(newer).unwrap_or(job.records.len());
-    job.records.insert(at, record);
+    // In the order of writing, as Redis keeps them: what was written last is the last to go.
+    job.records.insert(0, record);
     if job.records.iter().filter(|kept| kept.outcome.is_ran() == ran).count() > KEPT
         && let Some(oldest) = job.records.iter().rposition(|kept| kept.outcome.is_ran() == ran)
     {

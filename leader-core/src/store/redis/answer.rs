@@ -160,10 +160,7 @@ pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger,
     for line in texts(ran)?.iter().chain(&texts(passed)?) {
         ledger.records.push(record(line)?);
     }
-    // Both lists are newest first; together they are sorted anew.
-    ledger
-        .records
-        .sort_by(|a, b| b.last.cmp(&a.last).then(b.fence.cmp(&a.fence)));
+    ledger.sort_records();
     Ok(ledger)
 }
 

@@ -82,6 +82,7 @@ impl RedisStore {
             .arg(batch.silence.as_millis())
             .arg(batch.connected.as_millis())
             .arg(KEPT)
+            .arg(batch.claiming)
             .arg(claims.len());
         for claim in claims {
             call.push_key(self.keys.job(group, &claim.job));
@@ -222,6 +223,10 @@ impl Store for RedisStore {
         Box::pin(async move {
             let chunks = |batch: &ClaimBatch| -> Vec<(usize, Cmd)> {
                 let chunk = |claims: &[crate::store::Claim]| (claims.len(), self.claim_call(batch, claims));
+                if batch.claims.is_empty() {
+                    // Whose the lease is, is told all the same.
+                    return vec![chunk(&[])];
+                }
                 batch.claims.chunks(CHUNK).map(chunk).collect()
             };
             let calls: Vec<Vec<(usize, Cmd)>> = batches.iter().map(chunks).collect();

@@ -1,7 +1,8 @@
 -- Claims ticks: checks the lease, settles dead runs, settles what has passed, moves the cursor, mints the fence and
 -- writes the run's start, all in one step.
 -- KEYS: 1 lease, 2 state, 3 fence, 4 beats, then for each claim: job, ran, passed
--- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 records kept, 7 number of claims;
+-- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 records kept, 7 lowest number of a claim
+--       whose answer may not be known yet, 8 number of claims;
 --       then for each claim: number, tick ms, cursor ms, want, n, n fences, m, m times (reason, first, last, count)
 -- Gives: 'yours' and for each claim a verdict and a value; or 'not_yours'
 local held = redis.pcall('GET', KEYS[1])
@@ -11,6 +12,7 @@ end
 local holder, term = ARGV[1], ARGV[2]
 local silence, connected = tonumber(ARGV[4]), tonumber(ARGV[5])
 local last_record = tonumber(ARGV[6]) - 1
+local claiming = tonumber(ARGV[7])
 local time = redis.call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
@@ -35,8 +37,8 @@ local function settle_dead(job, ran, run, outcome)
 end
 
 local answer = { 'yours' }
-local at = 8
-for i = 1, tonumber(ARGV[7]) do
+local at = 9
+for i = 1, tonumber(ARGV[8]) do
   local job, ran, passed = KEYS[3 * i + 2], KEYS[3 * i + 3], KEYS[3 * i + 4]
   local number, tick, planned_from, want = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
   local alive = {}
@@ -59,7 +61,7 @@ for i = 1, tonumber(ARGV[7]) do
     if run.term == term then
       if run.number == number then
         mine = run.fence
-      elseif not alive[run.fence] then
+      elseif not alive[run.fence] and tonumber(run.number) < claiming then
         dead = 'ran.not_started'
       end
     elseif not alive[run.fence] then

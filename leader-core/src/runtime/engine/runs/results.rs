@@ -1,0 +1,148 @@
+//! Results: told to the store until it has taken them.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::super::Engine;
+use super::super::input::{Group, Input};
+use super::super::ticks::Asker;
+use super::RunId;
+use crate::clock::Moment;
+use crate::event::Event;
+use crate::job::outcome::{Outcome, Ran};
+use crate::job::tick::Origin;
+use crate::names::JobName;
+use crate::runtime::guarded::Ending;
+use crate::store::{End, SettleBatch, Settled, StoreError};
+
+/// Results that could not be told yet are kept up to this number; then the oldest are left to be found by heartbeat.
+const UNTOLD: usize = 10_000;
+
+/// A run whose result the store has not taken yet.
+pub(super) struct Ended {
+    pub(super) name: JobName,
+    pub(super) tick: Timestamp,
+    pub(super) origin: Origin,
+    pub(super) asker: Option<Asker>,
+}
+
+impl Engine {
+    /// Notes the end of a run that was claimed too late to be started.
+    pub(in super::super) fn not_started(
+        &mut self,
+        index: Group,
+        fence: u64,
+        job: &JobName,
+        tick: Timestamp,
+        origin: Origin,
+        asker: Option<Asker>,
+    ) {
+        let id = RunId { group: index, fence };
+        let ended = Ended {
+            name: job.clone(),
+            tick,
+            origin,
+            asker,
+        };
+        self.note_end(id, ended, Ending::of(Ran::NotStarted));
+    }
+
+    pub(super) fn note_end(&mut self, id: RunId, ended: Ended, ending: Ending) {
+        let end = End {
+            job: ended.name.clone(),
+            fence: id.fence,
+            ran: ending.ran,
+            error: ending.error,
+        };
+        self.runs.ended.insert(id, ended);
+        self.runs.ends.push((id.group, end));
+    }
+
+    pub(super) fn tell_ends(&mut self, now: Moment) {
+        let waiting = self.runs.tell_again.is_some_and(|at| now < at);
+        if self.runs.ends.is_empty() || self.runs.telling > 0 || waiting {
+            return;
+        }
+        self.runs.tell_again = None;
+        let mut batches: Vec<(Group, Vec<End>)> = Vec::new();
+        for (group, end) in self.runs.ends.drain(..) {
+            match batches.iter_mut().find(|(other, _)| *other == group) {
+                Some((_, ends)) => ends.push(end),
+                None => batches.push((group, vec![end])),
+            }
+        }
+        self.runs.telling = batches.iter().map(|(_, ends)| ends.len()).sum();
+        let requests: Vec<_> = (batches.iter())
+            .map(|(group, ends)| SettleBatch {
+                group: self.groups[*group].gate.group().clone(),
+                ends: ends.clone(),
+            })
+            .collect();
+        let store = Arc::clone(&self.store);
+        self.ask(async move { store.settle(requests).await }, move |answers| {
+            Input::Settled { ends: batches, answers }
+        });
+    }
+
+    pub(in super::super) fn settled(
+        &mut self,
+        now: Moment,
+        ends: Vec<(Group, Vec<End>)>,
+        answers: Vec<Result<Vec<Settled>, StoreError>>,
+    ) {
+        self.runs.telling = 0;
+        for ((group, ends), answer) in ends.into_iter().zip(answers) {
+            self.heard(now, &answer);
+            match answer {
+                Ok(verdicts) => {
+                    for (end, verdict) in ends.into_iter().zip(verdicts) {
+                        self.end_settled(group, end, verdict);
+                    }
+                }
+                Err(_) => {
+                    self.runs.tell_again = Some(now + self.shared.config.timing.retry());
+                    self.runs.ends.extend(ends.into_iter().map(|end| (group, end)));
+                }
+            }
+        }
+        let excess = self.runs.ends.len().saturating_sub(UNTOLD);
+        for (group, end) in self.runs.ends.drain(..excess) {
+            let id = RunId {
+                group,
+                fence: end.fence,
+            };
+            let group = self.groups[group].gate.group();
+            tracing::warn!(%group, job = %end.job, fence = end.fence, "the result of a run could not be told and is given up");
+            self.runs.ended.remove(&id);
+        }
+        self.tell_ends(now);
+    }
+
+    fn end_settled(&mut self, group: Group, end: End, verdict: Settled) {
+        let outcome = match verdict {
+            Settled::Yes => Outcome::Ran(end.ran),
+            Settled::Fenced => Outcome::Fenced,
+        };
+        let Some(ended) = self.runs.ended.remove(&RunId {
+            group,
+            fence: end.fence,
+        }) else {
+            return;
+        };
+        if let Some(asker) = ended.asker {
+            let _ = asker.send(Ok((outcome, end.error.clone())));
+        }
+        self.shared.tell(Event::Decided {
+            job: end.job,
+            group: self.groups[group].gate.group().clone(),
+            first: ended.tick,
+            last: ended.tick,
+            count: 1,
+            outcome,
+            fence: end.fence,
+            origin: ended.origin,
+            error: end.error,
+        });
+    }
+}

@@ -1,0 +1,729 @@
+//! Random operations on both stores side by side: what one answers the other answers too.
+//!
+//! Numbers and instants that a store makes up itself are compared by their order of appearance. Each sequence follows from its
+//! seed alone; `LEADER_TEST_SEQUENCES` asks for more of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use leader_core::__seam::{
+    Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, JobLedger, Passed, Release, Renewal,
+    Renewed, SettleBatch, TakeOver, TakenOver, Verdict, Want,
+};
+use leader_core::{GroupName, Holder, MissedReason, Origin, Outcome, Ran, ServiceName};
+
+use crate::bench::{Bench, LONG, after, group, holder, job};
+
+const SEQUENCES: u64 = 25;
+const LENGTH: u32 = 160;
+const JOBS: [&str; 2] = ["one", "two"];
+
+/// Both clocks count whole milliseconds: after this span a lease, a line or a silence of 1 ms is over in both.
+const OVER: Duration = Duration::from_millis(4);
+const INSTANT: Duration = Duration::from_millis(1);
+
+#[tokio::test]
+async fn both_stores_answer_alike() {
+    let sequences = std::env::var("LEADER_TEST_SEQUENCES")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    for seed in 1..=sequences.unwrap_or(SEQUENCES) {
+        let mut pair = Pair::new(seed).await;
+        pair.begin().await;
+        for _ in 0..LENGTH {
+            pair.step().await;
+        }
+        pair.compare_ledgers().await;
+    }
+}
+
+/// An even and repeatable choice (splitmix64: Steele, Lea and Flood, 2014).
+struct Choice(u64);
+
+impl Choice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).unwrap()
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.next() % 100 < percent
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        let at = self.below(all.len());
+        &all[at]
+    }
+}
+
+/// A number that each store minted for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Minted(usize);
+
+/// An instant: one that a store made up, or one of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum At {
+    Told(usize),
+    Planned(i64),
+}
+
+/// What one store made up, in the order of its appearance.
+#[derive(Default)]
+struct Names {
+    numbers: Vec<(GroupName, u64)>,
+    instants: Vec<Timestamp>,
+}
+
+impl Names {
+    fn number(&mut self, group: &GroupName, number: u64) -> Option<Minted> {
+        if number == 0 {
+            return None;
+        }
+        let of_group = |(other, _): &&(GroupName, u64)| other == group;
+        let known = self
+            .numbers
+            .iter()
+            .position(|(other, known)| other == group && *known == number);
+        Some(Minted(known.unwrap_or_else(|| {
+            assert!(
+                self.numbers.iter().filter(of_group).all(|(_, known)| *known < number),
+                "{number} does not rise"
+            );
+            self.numbers.push((group.clone(), number));
+            self.numbers.len() - 1
+        })))
+    }
+
+    fn instant(&mut self, at: Timestamp) -> At {
+        if at >= origin() {
+            return At::Planned(at.duration_since(origin()).as_secs());
+        }
+        let known = self.instants.iter().position(|other| *other == at);
+        At::Told(known.unwrap_or_else(|| {
+            self.instants.push(at);
+            self.instants.len() - 1
+        }))
+    }
+
+    fn spell(&self, at: At) -> Timestamp {
+        match at {
+            At::Told(index) => self.instants[index],
+            At::Planned(seconds) => after(origin(), seconds),
+        }
+    }
+}
+
+/// Planned ticks lie in a future that no server's clock reads.
+fn origin() -> Timestamp {
+    "2200-01-01T00:00:00Z".parse().unwrap()
+}
+
+struct Pair {
+    seed: u64,
+    choice: Choice,
+    sides: [(Bench, Names); 2],
+    groups: [GroupName; 2],
+    holders: [Holder; 3],
+    /// The terms that each holder was granted in each group, newest last.
+    terms: BTreeMap<(GroupName, Holder), Vec<Minted>>,
+    /// The newest term seen of each group.
+    newest: BTreeMap<GroupName, Minted>,
+    fences: Vec<(GroupName, &'static str, Minted)>,
+    /// The cursor as last told.
+    cursors: BTreeMap<(GroupName, &'static str), At>,
+    number: u64,
+    log: Vec<String>,
+}
+
+impl Pair {
+    async fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            choice: Choice(seed),
+            sides: [
+                (Bench::embedded(), Names::default()),
+                (Bench::redis().await, Names::default()),
+            ],
+            groups: [group("x"), group("y")],
+            holders: [holder("a"), holder("b"), holder("c")],
+            terms: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            fences: Vec::new(),
+            cursors: BTreeMap::new(),
+            number: 0,
+            log: Vec::new(),
+        }
+    }
+
+    /// The first start of each group: whoever asks for a lease as long as this one waits for nobody.
+    async fn begin(&mut self) {
+        for group in self.groups.clone() {
+            let first = self.holders[0].clone();
+            self.campaign_as(group, first, false, None).await;
+        }
+    }
+
+    fn agree<T: PartialEq + Debug>(&mut self, what: &str, answers: [T; 2]) -> T {
+        let [embedded, redis] = answers;
+        self.log.push(format!("{what} -> {redis:?}"));
+        assert!(
+            embedded == redis,
+            "seed {}: {what}\n  embedded: {embedded:?}\n  redis:    {redis:?}\nafter\n  {}",
+            self.seed,
+            self.log.join("\n  ")
+        );
+        redis
+    }
+
+    async fn step(&mut self) {
+        match self.choice.below(100) {
+            0..=17 => self.campaign().await,
+            18..=24 => self.renew().await,
+            25..=31 => self.release().await,
+            32..=40 => self.take_over().await,
+            41..=71 => self.claim().await,
+            72..=85 => self.settle().await,
+            86..=89 => self.beat().await,
+            90..=94 => self.enrol().await,
+            _ => self.compare_ledgers().await,
+        }
+    }
+
+    fn who(&mut self) -> (GroupName, Holder) {
+        let group = self.choice.of(&self.groups.clone()).clone();
+        (group, self.choice.of(&self.holders.clone()).clone())
+    }
+
+    /// Mostly the holder that leads, with its term; sometimes an old one, or none that ever was.
+    fn leader(&mut self) -> (GroupName, Holder, Option<Minted>) {
+        let (group, holder) = self.who();
+        if self.choice.chance(80)
+            && let Some(newest) = self.newest.get(&group)
+        {
+            let of_newest = self
+                .terms
+                .iter()
+                .find(|((g, _), terms)| *g == group && terms.last() == Some(newest));
+            if let Some(((_, holder), _)) = of_newest {
+                return (group.clone(), holder.clone(), Some(*newest));
+            }
+        }
+        let terms = self
+            .terms
+            .get(&(group.clone(), holder.clone()))
+            .cloned()
+            .unwrap_or_default();
+        let term = (!terms.is_empty()).then(|| *self.choice.of(&terms));
+        (group, holder, term)
+    }
+
+    fn numbers(&self, minted: Option<Minted>) -> [u64; 2] {
+        [0, 1].map(|side| minted.map_or(0, |minted| self.sides[side].1.numbers[minted.0].1))
+    }
+
+    async fn campaign(&mut self) {
+        let (group, holder) = self.who();
+        let short = self.choice.chance(25);
+        let known = match self.choice.below(10) {
+            0 => None,
+            1 => self
+                .terms
+                .get(&(group.clone(), holder.clone()))
+                .and_then(|terms| terms.first().copied()),
+            _ => self.newest.get(&group).copied(),
+        };
+        self.campaign_as(group, holder, short, known).await;
+    }
+
+    async fn campaign_as(&mut self, group: GroupName, holder: Holder, short: bool, known: Option<Minted>) {
+        let mut answers = Vec::new();
+        for (side, known) in self.numbers(known).into_iter().enumerate() {
+            let (bench, names) = &mut self.sides[side];
+            let wish = Campaign {
+                group: group.clone(),
+                holder: holder.clone(),
+                ttl: if short { INSTANT } else { LONG },
+                known,
+                first_start: true,
+            };
+            bench.ripen(&group).await;
+            let answer = bench.store.campaign(vec![wish]).await.pop().unwrap().unwrap();
+            let (word, term, remains) = match answer.verdict {
+                Verdict::Acquired { term } => ("acquired", term, false),
+                Verdict::Held { remaining, term } => ("held", term, remaining.is_some()),
+                Verdict::Stale { term } => ("stale", term, false),
+                Verdict::Quarantined { .. } => panic!("a first start"),
+            };
+            answers.push((word, names.number(&group, term), remains, answer.holder));
+        }
+        if short {
+            tokio::time::sleep(OVER).await;
+        }
+        let what = format!("campaign {group} {holder} known {known:?} short {short}");
+        let (word, term, ..) = self.agree(&what, both(answers));
+        if let Some(term) = term {
+            self.newest.insert(group.clone(), term);
+            if word == "acquired" {
+                self.terms.entry((group, holder)).or_default().push(term);
+            }
+        }
+    }
+
+    async fn renew(&mut self) {
+        let (group, holder, term) = self.leader();
+        let short = self.choice.chance(20);
+        let mut answers = Vec::new();
+        for (side, term) in self.numbers(term).into_iter().enumerate() {
+            let (bench, names) = &mut self.sides[side];
+            let renewal = Renewal {
+                group: group.clone(),
+                holder: holder.clone(),
+                term,
+                ttl: if short { INSTANT } else { LONG },
+            };
+            let answer = bench
+                .store
+                .renew(vec![renewal], Vec::new())
+                .await
+                .pop()
+                .unwrap()
+                .unwrap();
+            answers.push(match answer {
+                Renewed::Yes { .. } => (true, None, None),
+                Renewed::NotYours { holder, term } => (false, holder, names.number(&group, term)),
+            });
+        }
+        if short {
+            tokio::time::sleep(OVER).await;
+        }
+        self.agree(&format!("renew {group} {holder} {term:?} short {short}"), both(answers));
+    }
+
+    async fn release(&mut self) {
+        let (group, holder, term) = self.leader();
+        let since = self.choice.chance(50).then(|| after(origin(), 1));
+        for (side, term) in self.numbers(term).into_iter().enumerate() {
+            let request = Release {
+                group: group.clone(),
+                holder: holder.clone(),
+                term,
+                draining_since: since,
+            };
+            self.sides[side].0.store.release(request).await.unwrap();
+        }
+        self.log.push(format!("release {group} {holder} {term:?} {since:?}"));
+    }
+
+    async fn take_over(&mut self) {
+        let (group, holder, term) = self.leader();
+        let asked = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
+        let mut answers = Vec::new();
+        for (side, term) in self.numbers(term).into_iter().enumerate() {
+            let (bench, names) = &mut self.sides[side];
+            let request = TakeOver {
+                group: group.clone(),
+                holder: holder.clone(),
+                term,
+                jobs: asked.iter().map(|name| job(name)).collect(),
+            };
+            answers.push(match bench.store.take_over(request).await.unwrap() {
+                TakenOver::Yours { late_from, cursors, .. } => {
+                    let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
+                    Some((late_from.map(|at| names.instant(at)), cursors))
+                }
+                TakenOver::NotYours => None,
+            });
+        }
+        // A server that answers within one millisecond tells two jobs the same now, the other may not.
+        tokio::time::sleep(INSTANT * 2).await;
+        let answer = self.agree(&format!("take over {group} {holder} {term:?} {asked:?}"), both(answers));
+        for (name, cursor) in asked.iter().zip(answer.map(|(_, cursors)| cursors).unwrap_or_default()) {
+            self.cursors.insert((group.clone(), name), cursor);
+        }
+    }
+
+    fn wish(&mut self, group: &GroupName) -> Wish {
+        let name = *self.choice.of(&JOBS);
+        let cursor = self
+            .cursors
+            .get(&(group.clone(), name))
+            .copied()
+            .unwrap_or(At::Planned(0));
+        let ahead = i64::try_from(self.choice.below(4)).unwrap();
+        let tick = match cursor {
+            At::Told(_) => At::Planned(ahead),
+            At::Planned(seconds) => At::Planned(seconds + ahead),
+        };
+        let from = match (self.choice.below(10), cursor) {
+            (0, At::Planned(seconds)) => At::Planned(seconds - 2),
+            (1, At::Planned(seconds)) => At::Planned(seconds + 1),
+            (2, At::Told(_)) => At::Planned(-1_000),
+            _ => cursor,
+        };
+        let want = *self.choice.of(&[
+            Want::Run,
+            Want::Run,
+            Want::Run,
+            Want::Owed,
+            Want::Settle,
+            Want::Extra(Origin::Manual),
+            Want::Extra(Origin::Backfill),
+        ]);
+        let passed = (0..self.choice.below(3)).map(|_| {
+            let reason = *self.choice.of(MissedReason::ALL);
+            let first = i64::try_from(self.choice.below(50)).unwrap();
+            let count = self.choice.next() % 1_000;
+            (
+                reason,
+                first,
+                first + i64::try_from(self.choice.below(9)).unwrap(),
+                count,
+            )
+        });
+        let passed = passed.collect();
+        let mine: Vec<_> = self
+            .fences
+            .iter()
+            .filter(|(g, ..)| g == group)
+            .map(|(.., fence)| *fence)
+            .collect();
+        let alive = mine
+            .into_iter()
+            .rev()
+            .filter(|_| self.choice.chance(60))
+            .take(8)
+            .collect();
+        // Now and then the number of an earlier claim: a repetition, or one that differs from what it was.
+        let number = if self.choice.chance(10) {
+            self.number.saturating_sub(self.choice.next() % 3)
+        } else {
+            self.number += 1;
+            self.number
+        };
+        Wish {
+            name,
+            number,
+            tick,
+            from,
+            want,
+            passed,
+            alive,
+        }
+    }
+
+    async fn claim(&mut self) {
+        let (group, holder, term) = self.leader();
+        let sizes = [0, 1, 1, 1, 1, 2, 3, 5, 140];
+        let count = *self.choice.of(&sizes);
+        let mut wishes: Vec<Wish> = Vec::new();
+        for _ in 0..count {
+            let mut wish = self.wish(&group);
+            // Several ticks of a job in a row, as a late leader claims them.
+            if let Some(before) = wishes.iter().rfind(|before| before.name == wish.name)
+                && let At::Planned(seconds) = before.tick
+            {
+                (wish.from, wish.tick) = (before.tick, At::Planned(seconds + 1));
+            }
+            wishes.push(wish);
+        }
+        let impatient = self.choice.chance(40);
+        let connected = self.choice.chance(80);
+        let claiming = match self.choice.below(3) {
+            0 => self.number.saturating_sub(2),
+            1 => wishes.iter().map(|wish| wish.number).min().unwrap_or(0),
+            _ => u64::MAX,
+        };
+        if impatient {
+            tokio::time::sleep(OVER).await;
+        }
+        let mut answers = Vec::new();
+        for (side, term) in self.numbers(term).into_iter().enumerate() {
+            let (bench, names) = &mut self.sides[side];
+            let batch = ClaimBatch {
+                group: group.clone(),
+                holder: holder.clone(),
+                term,
+                known: 0,
+                claiming,
+                silence: if impatient { INSTANT } else { LONG },
+                connected: if connected { LONG } else { Duration::ZERO },
+                claims: wishes.iter().map(|wish| wish.spell(names)).collect(),
+            };
+            answers.push(match bench.store.claim(vec![batch]).await.pop().unwrap().unwrap() {
+                Claimed::NotYours => None,
+                Claimed::Yours(replies) => Some(
+                    replies
+                        .into_iter()
+                        .map(|reply| Reply::of(&reply, &group, names))
+                        .collect(),
+                ),
+            });
+        }
+        let what = format!("claim {group} {holder} {term:?} impatient {impatient} connected {connected} {wishes:?}");
+        let replies: Vec<Reply> = self.agree(&what, both(answers)).unwrap_or_default();
+        for (wish, reply) in wishes.iter().zip(replies) {
+            let scheduled = !matches!(wish.want, Want::Extra(_));
+            match reply {
+                Reply::Won(fence) => {
+                    self.fences.push((group.clone(), wish.name, fence));
+                    if scheduled {
+                        self.cursors.insert((group.clone(), wish.name), wish.tick);
+                    }
+                }
+                Reply::Overlapped | Reply::Passed => {
+                    self.cursors.insert((group.clone(), wish.name), wish.tick);
+                }
+                Reply::Moved(cursor) => {
+                    self.cursors.insert((group.clone(), wish.name), cursor);
+                }
+                Reply::Busy => {}
+            }
+        }
+        // Fences are as good as terms for what a candidate has seen.
+        let of_group = self.fences.iter().filter(|(other, ..)| *other == group);
+        if let Some(Minted(highest)) = of_group.map(|(.., fence)| *fence).max()
+            && self.choice.chance(20)
+        {
+            let newest = self.newest.entry(group).or_insert(Minted(highest));
+            *newest = (*newest).max(Minted(highest));
+        }
+    }
+
+    async fn settle(&mut self) {
+        let group = self.choice.of(&self.groups.clone()).clone();
+        // Those of the other group may by chance be of the same number in one store.
+        let of_group = self.fences.iter().filter(|(other, ..)| *other == group);
+        let fences: Vec<_> = of_group.cloned().collect();
+        if fences.is_empty() {
+            return;
+        }
+        let count = *self.choice.of(&[0, 1, 1, 1, 2, 4, 150]);
+        let mut ends = Vec::new();
+        for _ in 0..count {
+            // Mostly one of the newest, which is open.
+            let newest = &fences[fences.len().saturating_sub(4)..];
+            let from = if self.choice.chance(70) { newest } else { &fences[..] };
+            let (_, name, fence) = self.choice.of(from);
+            let name = if self.choice.chance(90) {
+                name
+            } else {
+                self.choice.of(&JOBS)
+            };
+            let error = *self.choice.of(&["", "plain", "a|b\n\"ü\" 🦀 |"]);
+            ends.push((job(name), *fence, *self.choice.of(Ran::ALL), error.to_owned()));
+        }
+        let mut answers = Vec::new();
+        for (bench, names) in &self.sides {
+            let end = |(job, fence, ran, error): &(leader_core::JobName, Minted, Ran, String)| End {
+                job: job.clone(),
+                fence: names.numbers[fence.0].1,
+                ran: *ran,
+                error: error.clone(),
+            };
+            let batch = SettleBatch {
+                group: group.clone(),
+                ends: ends.iter().map(end).collect(),
+            };
+            answers.push(bench.store.settle(vec![batch]).await.pop().unwrap().unwrap());
+        }
+        self.agree(&format!("settle {group} {ends:?}"), both(answers));
+    }
+
+    async fn beat(&mut self) {
+        let group = self.choice.of(&self.groups.clone()).clone();
+        let of_group = self.fences.iter().rev().filter(|(other, ..)| *other == group);
+        let fences: Vec<_> = of_group.take(6).map(|(.., fence)| *fence).collect();
+        for (bench, names) in &self.sides {
+            let beats = Beats {
+                group: group.clone(),
+                fences: fences.iter().map(|fence| names.numbers[fence.0].1).collect(),
+            };
+            bench.store.renew(Vec::new(), vec![beats]).await;
+        }
+        self.log.push(format!("beat {group} {fences:?}"));
+    }
+
+    async fn enrol(&mut self) {
+        let (_, holder) = self.who();
+        let service = *self.choice.of(&["shop", "shop", "mail"]);
+        let (leaves, short) = (self.choice.chance(30), self.choice.chance(40));
+        let mut answers = Vec::new();
+        for (bench, _) in &self.sides {
+            if leaves {
+                bench.store.leave(holder.clone()).await.unwrap();
+                answers.push(None);
+                continue;
+            }
+            let entry = Entry {
+                holder: holder.clone(),
+                service: ServiceName::new(service).unwrap(),
+                ttl: if short { INSTANT } else { LONG },
+            };
+            answers.push(Some(match bench.store.enrol(entry).await.unwrap() {
+                Enrolled::Yes => None,
+                // Which of several is named does not matter.
+                Enrolled::OtherService { service, .. } => Some(service),
+            }));
+        }
+        if short {
+            tokio::time::sleep(OVER).await;
+        }
+        self.agree(
+            &format!("enrol {holder} {service} leaves {leaves} short {short}"),
+            both(answers),
+        );
+    }
+
+    async fn compare_ledgers(&mut self) {
+        for group in self.groups.clone() {
+            for name in JOBS {
+                let mut answers = Vec::new();
+                for (bench, names) in &mut self.sides {
+                    let ledger = bench.store.ledger(&group, &job(name)).await.unwrap();
+                    answers.push(Ledger::of(&ledger, &group, names));
+                }
+                self.agree(&format!("ledger {group} {name}"), both(answers));
+                self.log.pop();
+            }
+        }
+    }
+}
+
+fn both<T: Debug>(answers: Vec<T>) -> [T; 2] {
+    answers.try_into().expect("one answer of each store")
+}
+
+#[derive(Debug)]
+struct Wish {
+    name: &'static str,
+    number: u64,
+    tick: At,
+    from: At,
+    want: Want,
+    passed: Vec<(MissedReason, i64, i64, u64)>,
+    alive: Vec<Minted>,
+}
+
+impl Wish {
+    fn spell(&self, names: &Names) -> Claim {
+        let passed = |(reason, first, last, count): &(MissedReason, i64, i64, u64)| Passed {
+            reason: *reason,
+            first: after(origin(), *first),
+            last: after(origin(), *last),
+            count: *count,
+        };
+        Claim {
+            job: job(self.name),
+            number: self.number,
+            tick: names.spell(self.tick),
+            cursor: names.spell(self.from),
+            want: self.want,
+            passed: self.passed.iter().map(passed).collect(),
+            alive: self.alive.iter().map(|fence| names.numbers[fence.0].1).collect(),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Reply {
+    Won(Minted),
+    Overlapped,
+    Passed,
+    Busy,
+    Moved(At),
+}
+
+impl Reply {
+    fn of(reply: &ClaimReply, group: &GroupName, names: &mut Names) -> Self {
+        match *reply {
+            ClaimReply::Won { fence } => Self::Won(names.number(group, fence).expect("a fence is a number")),
+            ClaimReply::Overlapped => Self::Overlapped,
+            ClaimReply::Passed => Self::Passed,
+            ClaimReply::Busy => Self::Busy,
+            ClaimReply::Moved { cursor } => Self::Moved(names.instant(cursor)),
+        }
+    }
+}
+
+/// A ledger without what a store makes up; the order of records counts.
+#[derive(Debug, PartialEq)]
+struct Ledger {
+    since: Option<At>,
+    cursor: Option<At>,
+    counts: BTreeMap<Outcome, u64>,
+    open: Vec<Run>,
+    records: Vec<Record>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Run {
+    tick: At,
+    fence: Option<Minted>,
+    term: Option<Minted>,
+    origin: Origin,
+    instance: String,
+}
+
+#[derive(Debug, PartialEq)]
+struct Record {
+    first: At,
+    count: u64,
+    outcome: Outcome,
+    error: String,
+    run: Run,
+}
+
+impl Ledger {
+    fn of(ledger: &JobLedger, group: &GroupName, names: &mut Names) -> Self {
+        let open = ledger.open.iter().map(|run| Run {
+            tick: names.instant(run.tick),
+            fence: names.number(group, run.fence),
+            term: names.number(group, run.term),
+            origin: run.origin,
+            instance: run.instance.clone(),
+        });
+        let open = open.collect();
+        let records = ledger.records.iter().map(|record| Record {
+            first: names.instant(record.first),
+            count: record.count,
+            outcome: record.outcome,
+            error: record.error.clone(),
+            run: Run {
+                tick: names.instant(record.last),
+                fence: names.number(group, record.fence),
+                term: names.number(group, record.term),
+                origin: record.origin,
+                instance: record.instance.clone(),
+            },
+        });
+        let records = records.collect();
+        Self {
+            since: ledger.since.map(|at| names.instant(at)),
+            cursor: ledger.cursor.map(|at| names.instant(at)),
+            counts: ledger.counts.clone(),
+            open,
+            records,
+        }
+    }
+}
+
+/// The stores of a pair are two.
+#[tokio::test]
+async fn the_two_are_of_different_kinds() {
+    let pair = Pair::new(0).await;
+    let kinds = pair
+        .sides
+        .each_ref()
+        .map(|(bench, _)| Arc::clone(&bench.store).is_embedded());
+    assert_eq!(kinds, [true, false]);
+}

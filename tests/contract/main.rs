@@ -1,0 +1,14 @@
+//! What every store must keep, run on each of them: the embedded one and a real Redis.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+#[macro_use]
+mod bench;
+mod dead_runs;
+mod differential;
+mod ghosts;
+mod leases;
+mod ledger;
+mod oom;
+mod quarantine;
+mod roster;
+mod ticks;

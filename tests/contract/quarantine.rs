@@ -1,0 +1,326 @@
+//! What only a real server can do: lose its data, restart, and hold keys of others.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use leader_core::__seam::{RedisStore, Renewed, Verdict, Want};
+use leader_core::{Namespace, Ran};
+use leader_tests::{RedisServer, eventually};
+use redis::Value;
+
+use crate::bench::{BOUND, Bench, LONG, after, claim, holder};
+
+const TTL: Duration = Duration::from_secs(1);
+/// Beyond its TTL, how long a server that was just started keeps everybody waiting.
+const YOUNG: Duration = Duration::from_secs(2);
+
+/// The embedded store dies with its process: no leader of an earlier life can believe, and nobody waits.
+#[tokio::test]
+async fn the_embedded_store_has_no_quarantine() {
+    let bench = Bench::embedded();
+    let mut wish = bench.wish(&holder("a"), LONG, 0);
+    wish.first_start = false;
+    assert!(matches!(bench.ask(wish).await.verdict, Verdict::Acquired { .. }));
+}
+
+#[tokio::test]
+async fn a_first_start_waits_one_ttl_unless_it_is_promised_to_be_one() {
+    let bench = Bench::redis().await;
+    let (a, b) = (holder("a"), holder("b"));
+    let mut wish = bench.wish(&a, TTL, 0);
+    wish.first_start = false;
+    let began = Instant::now();
+    let remaining = quarantined(&bench, &a).await;
+    assert!(remaining <= TTL && remaining > Duration::ZERO, "{remaining:?}");
+    // A promise that comes after the mark does not shorten it, nor does anybody else's question.
+    let promised = bench.ask(bench.wish(&b, TTL, 0)).await;
+    assert!(matches!(promised.verdict, Verdict::Quarantined { .. }), "{promised:?}");
+    eventually(BOUND, "the quarantine ends", || async {
+        matches!(bench.ask(wish.clone()).await.verdict, Verdict::Acquired { .. })
+    })
+    .await;
+    assert!(began.elapsed() >= TTL);
+    // A group is quarantined once.
+    let fresh = Bench::redis_on(Arc::clone(bench.server.as_ref().unwrap()));
+    assert!(matches!(
+        fresh.ask(fresh.wish(&b, TTL, 0)).await.verdict,
+        Verdict::Acquired { .. }
+    ));
+}
+
+async fn quarantined(bench: &Bench, who: &leader_core::Holder) -> Duration {
+    let mut wish = bench.wish(who, TTL, u64::MAX >> 12);
+    wish.first_start = false;
+    match bench.ask(wish).await.verdict {
+        Verdict::Quarantined { remaining, .. } => remaining,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The longest lease that anybody asks for is what everybody waits.
+#[tokio::test]
+async fn the_longest_ttl_decides_the_quarantine() {
+    let bench = Bench::redis().await;
+    let mut wish = bench.wish(&holder("a"), LONG, 0);
+    wish.first_start = false;
+    assert!(matches!(bench.ask(wish).await.verdict, Verdict::Quarantined { .. }));
+    assert!(quarantined(&bench, &holder("b")).await + Duration::from_secs(60) > LONG);
+}
+
+async fn server(options: leader_tests::RedisOptions) -> Arc<RedisServer> {
+    Arc::new(options.start().await)
+}
+
+/// Data lost, server old, and a candidate that knows nothing: an old leader may still believe.
+#[tokio::test]
+async fn after_a_loss_of_all_data_nobody_acquires_for_one_ttl() {
+    let server = server(RedisServer::options()).await;
+    let bench = Bench::redis_on(Arc::clone(&server));
+    let (a, b) = (holder("a"), holder("b"));
+    let term = bench.acquire_for(&a, TTL).await;
+    let cursor = bench.cursor(&a, term, "job").await;
+    let fence = bench
+        .win(&a, term, claim("job", 1, cursor, after(cursor, 1), Want::Run))
+        .await;
+    server.command(&["FLUSHALL"]).await;
+    let lost = Instant::now();
+    // Its leader finds out with its next renewal.
+    assert_eq!(bench.renew(&a, term).await, Renewed::NotYours { holder: None, term: 0 });
+    quarantined(&bench, &b).await;
+    quarantined(&bench, &a).await;
+    let mut next = None;
+    while next.is_none() {
+        let mut wish = bench.wish(&b, TTL, 0);
+        wish.first_start = false;
+        match bench.ask(wish).await.verdict {
+            Verdict::Acquired { term } => next = Some(term),
+            Verdict::Quarantined { .. } => tokio::time::sleep(Duration::from_millis(5)).await,
+            other => panic!("{other:?}"),
+        }
+        assert!(lost.elapsed() < BOUND);
+    }
+    assert!(lost.elapsed() >= TTL, "{:?}", lost.elapsed());
+    assert!(
+        next.unwrap() > fence,
+        "terms and fences rise though the counter is gone"
+    );
+    // Jobs start at now.
+    let again = bench.cursor(&b, next.unwrap(), "job").await;
+    assert!(again > cursor);
+}
+
+/// A birth mark of the future is a clock that was set back: it counts from now.
+#[tokio::test]
+async fn a_birth_mark_of_the_future_counts_from_now() {
+    let bench = Bench::redis().await;
+    let server = bench.server.as_ref().unwrap();
+    let state = format!("{{{}:leader:cleanup}}:lease", bench.namespace);
+    for (born, known) in [("99999999999999", 0), ("nonsense", u64::MAX >> 12)] {
+        bench.ripen(&bench.group).await;
+        server.command(&["HSET", &state, "born", born]).await;
+        let began = Instant::now();
+        assert!(quarantined(&bench, &holder("a")).await <= TTL);
+        eventually(BOUND, "the quarantine ends", || async {
+            let mut wish = bench.wish(&holder("a"), TTL, known);
+            wish.first_start = false;
+            matches!(bench.ask(wish).await.verdict, Verdict::Acquired { .. })
+        })
+        .await;
+        assert!(began.elapsed() >= TTL);
+    }
+}
+
+/// A restarted server may have rolled back: only a renewal with the store's own term extends.
+#[tokio::test]
+async fn a_young_server_lets_only_the_present_leader_go_on() {
+    let mut server = RedisServer::options().appendonly(true).start().await;
+    let namespace = Namespace::new("young").unwrap();
+    let bench = |server: &RedisServer| Bench {
+        store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
+        namespace: namespace.clone(),
+        group: crate::bench::group("cleanup"),
+        server: None,
+    };
+    let before = bench(&server);
+    let (a, b) = (holder("a"), holder("b"));
+    let term = before.acquire(&a).await;
+    let cursor = before.cursor(&a, term, "job").await;
+    let fence = before
+        .win(&a, term, claim("job", 1, cursor, after(cursor, 1), Want::Run))
+        .await;
+    assert!(matches!(before.renew_for(&a, term, LONG).await, Renewed::Yes { .. }));
+    server.restart(true).await;
+
+    let bench = bench(&server);
+    let wait = |verdict: Verdict| match verdict {
+        Verdict::Quarantined { remaining, .. } => remaining,
+        other => panic!("{other:?}"),
+    };
+    // Not even its own lease, for one that only campaigns.
+    let own = bench.campaign(&a, fence).await;
+    assert_eq!(own.holder, Some(a.clone()));
+    let remaining = wait(own.verdict);
+    assert!(
+        remaining + Duration::from_secs(60) > LONG && remaining <= LONG + YOUNG,
+        "{remaining:?}"
+    );
+    assert!(matches!(bench.campaign(&b, fence).await.verdict, Verdict::Held { .. }));
+    assert!(!bench.is_led_by(&a, term - 1).await && !bench.is_led_by(&b, term).await);
+    let renewed = Instant::now();
+    assert!(matches!(bench.renew_for(&a, term, TTL).await, Renewed::Yes { .. }));
+    // What it ran is known still, and is not run again.
+    assert_eq!(
+        bench.settle("job", fence, Ran::Ok).await,
+        leader_core::__seam::Settled::Yes
+    );
+    assert_eq!(bench.cursor(&a, term, "job").await, after(cursor, 1));
+
+    // Released while the server is young: the next waits as long as a believer of the last renewal could believe.
+    bench.release(&a, term, None).await;
+    let mut wish = bench.wish(&b, TTL, fence);
+    wish.first_start = false;
+    let remaining = wait(bench.ask(wish.clone()).await.verdict);
+    assert!(remaining <= TTL + YOUNG, "{remaining:?}");
+    eventually(BOUND, "the server is old enough", || async {
+        matches!(bench.ask(wish.clone()).await.verdict, Verdict::Acquired { .. })
+    })
+    .await;
+    assert!(
+        renewed.elapsed() + Duration::from_millis(1) >= TTL + YOUNG,
+        "{:?}",
+        renewed.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_restart_without_its_data_is_a_loss_of_all_data() {
+    let mut server = RedisServer::start().await;
+    let namespace = Namespace::new("empty").unwrap();
+    let bench = |server: &RedisServer| Bench {
+        store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
+        namespace: namespace.clone(),
+        group: crate::bench::group("cleanup"),
+        server: None,
+    };
+    let term = bench(&server).acquire_for(&holder("a"), TTL).await;
+    server.restart(false).await;
+    let bench = bench(&server);
+    assert_eq!(
+        bench.renew(&holder("a"), term).await,
+        Renewed::NotYours { holder: None, term: 0 }
+    );
+    quarantined(&bench, &holder("b")).await;
+}
+
+#[tokio::test]
+async fn keys_are_the_plain_lease_and_one_slot_for_the_rest() {
+    let server = server(RedisServer::options()).await;
+    for (namespace, prefix) in [("", ""), ("shop", "shop:")] {
+        server.command(&["FLUSHALL"]).await;
+        let namespace = Namespace::new(namespace.to_owned()).unwrap();
+        let bench = Bench {
+            store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
+            namespace,
+            group: crate::bench::group("cleanup"),
+            server: None,
+        };
+        let a = holder("a");
+        let term = bench.acquire(&a).await;
+        let cursor = bench.cursor(&a, term, "purge").await;
+        let mut wish = claim("purge", 1, cursor, after(cursor, 2), Want::Run);
+        wish.passed = vec![crate::bench::passed(
+            leader_core::MissedReason::Skipped,
+            after(cursor, 1),
+            after(cursor, 1),
+            1,
+        )];
+        let fence = bench.win(&a, term, wish).await;
+        bench.settle("purge", fence, Ran::Ok).await;
+        let next = claim("purge", 2, after(cursor, 2), after(cursor, 3), Want::Run);
+        bench.win(&a, term, next).await;
+
+        let lease = format!("{prefix}leader:cleanup");
+        let parts = ["lease", "fence", "beats", "job:purge", "ran:purge", "passed:purge"];
+        let expected = parts.iter().map(|part| format!("{{{lease}}}:{part}"));
+        let expected: BTreeSet<_> = expected.chain([lease.clone()]).collect();
+        let Value::Array(found) = server.command(&["KEYS", "*"]).await else {
+            panic!("no list of keys");
+        };
+        let found: BTreeSet<_> = found.into_iter().map(text).collect();
+        assert_eq!(found, expected);
+        assert_eq!(text(server.command(&["GET", &lease]).await), a.as_str());
+        // Only the lease ends by itself.
+        for key in &found {
+            let Value::Int(ttl) = server.command(&["PTTL", key]).await else {
+                panic!("no TTL of {key}");
+            };
+            assert_eq!(ttl > 0, *key == lease, "{key}: {ttl}");
+        }
+    }
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::BulkString(bytes) => String::from_utf8(bytes).unwrap(),
+        Value::SimpleString(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Other implementations of the scheme use the plain key.
+#[tokio::test]
+async fn a_foreign_holder_is_respected() {
+    let bench = Bench::redis().await;
+    let server = bench.server.as_ref().unwrap();
+    let lease = format!("{}:leader:cleanup", bench.namespace);
+    let a = holder("a");
+    server.command(&["SET", &lease, "pod-7", "PX", "60000"]).await;
+    let wish = bench.wish(&a, TTL, 0);
+    let answer = bench.ask(wish.clone()).await;
+    assert_eq!(answer.holder.as_ref().map(leader_core::Holder::as_str), Some("pod-7"));
+    let Verdict::Held { remaining, term: 0 } = answer.verdict else {
+        panic!("{answer:?}");
+    };
+    assert!(remaining.unwrap() > Duration::from_secs(30));
+    assert!(!bench.is_led_by(&a, 0).await);
+    bench.release(&a, 0, None).await;
+    assert_eq!(text(server.command(&["GET", &lease]).await), "pod-7");
+    // It goes: the group is ours, as soon as nobody of an earlier life can believe.
+    server.command(&["DEL", &lease]).await;
+    eventually(BOUND, "the quarantine ends", || async {
+        matches!(bench.ask(wish.clone()).await.verdict, Verdict::Acquired { .. })
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_foreign_key_without_an_end_or_of_another_type_is_never_taken() {
+    let bench = Bench::redis().await;
+    let server = bench.server.as_ref().unwrap();
+    let lease = format!("{}:leader:cleanup", bench.namespace);
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    for (words, name) in [
+        (&["SET", &lease, "for-ever"][..], Some("for-ever")),
+        (&["LPUSH", &lease, "x"], None),
+        (&["HSET", &lease, "x", "y"], None),
+        (&["SADD", &lease, "x"], None),
+    ] {
+        server.command(&["DEL", &lease]).await;
+        server.command(words).await;
+        let before = server.command(&["DUMP", &lease]).await;
+        let answer = bench.campaign(&a, term).await;
+        assert_eq!(answer.holder.as_ref().map(leader_core::Holder::as_str), name);
+        assert_eq!(answer.verdict, Verdict::Held { remaining: None, term });
+        assert!(!bench.is_led_by(&a, term).await);
+        bench.release(&a, term, None).await;
+        assert_eq!(
+            bench.take_over(&a, term, &["job"]).await,
+            leader_core::__seam::TakenOver::NotYours
+        );
+        let none = bench.claim_batch(bench.batch(&a, term, Vec::new())).await;
+        assert_eq!(none, leader_core::__seam::Claimed::NotYours);
+        assert_eq!(server.command(&["DUMP", &lease]).await, before, "{words:?}");
+    }
+}
