@@ -68,7 +68,6 @@ fn main() {
     let short = Load { seconds: 10, ..load };
     println!("\n{short}, embedded store");
     ours::run(&runtime, None, short).print("leader-core, embedded", None);
-    scripts::measure(&runtime, &server);
     // An outlook.
     case(&runtime, &server, Store::Redis, Load { jobs: 10_000, ..short });
 }
@@ -96,4 +95,7 @@ fn case(runtime: &tokio::runtime::Runtime, server: &RedisServer, store: Store, l
         floor.print("floor: timers and a bare claim", None);
     }
     figures.print("leader-core", floor.as_ref());
+    if let Some(server) = server {
+        scripts::measure(runtime, server);
+    }
 }

@@ -18,7 +18,7 @@ const ROUNDS: u64 = 100;
 
 pub fn measure(runtime: &Runtime, server: &RedisServer) {
     let (claim, settle) = runtime.block_on(rounds(server));
-    println!("\nOne script on the server: {CLAIMS} claims {claim:.0} µs, {CLAIMS} results {settle:.0} µs");
+    println!("one script on the server: {CLAIMS} claims {claim:.0} µs, {CLAIMS} results {settle:.0} µs");
 }
 
 /// The mean microseconds of a script that claims, and of one that settles.
