@@ -12,7 +12,6 @@ use crate::clock::Moment;
 use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
-use crate::names::JobName;
 use crate::runtime::guarded::Ending;
 use crate::store::{End, SettleBatch, Settled, StoreError};
 
@@ -21,7 +20,7 @@ const UNTOLD: usize = 10_000;
 
 /// A run whose result the store has not taken yet.
 pub(super) struct Ended {
-    pub(super) name: JobName,
+    pub(super) job: usize,
     pub(super) tick: Timestamp,
     pub(super) origin: Origin,
     pub(super) asker: Option<Asker>,
@@ -33,24 +32,25 @@ impl Engine {
         &mut self,
         index: Group,
         fence: u64,
-        job: &JobName,
+        job: usize,
         tick: Timestamp,
         origin: Origin,
         asker: Option<Asker>,
     ) {
         let id = RunId { group: index, fence };
         let ended = Ended {
-            name: job.clone(),
+            job,
             tick,
             origin,
             asker,
         };
+        self.runs.begin(job, fence);
         self.note_end(id, ended, Ending::of(Ran::NotStarted));
     }
 
     pub(super) fn note_end(&mut self, id: RunId, ended: Ended, ending: Ending) {
         let end = End {
-            job: ended.name.clone(),
+            job: self.shared.config.jobs[ended.job].name.clone(),
             fence: id.fence,
             ran: ending.ran,
             error: ending.error,
@@ -107,16 +107,16 @@ impl Engine {
             }
         }
         let excess = self.runs.ends.len().saturating_sub(UNTOLD);
-        for (group, end) in self.runs.ends.drain(..excess) {
+        let given_up: Vec<_> = self.runs.ends.drain(..excess).collect();
+        for (group, end) in given_up {
             let id = RunId {
                 group,
                 fence: end.fence,
             };
             let group = self.groups[group].gate.group();
             tracing::warn!(%group, job = %end.job, fence = end.fence, "the result of a run could not be told and is given up");
-            self.runs.ended.remove(&id);
+            self.runs.forget(id);
         }
-        self.tell_ends(now);
     }
 
     fn end_settled(&mut self, group: Group, end: End, verdict: Settled) {
@@ -124,10 +124,8 @@ impl Engine {
             Settled::Yes => Outcome::Ran(end.ran),
             Settled::Fenced => Outcome::Fenced,
         };
-        let Some(ended) = self.runs.ended.remove(&RunId {
-            group,
-            fence: end.fence,
-        }) else {
+        let fence = end.fence;
+        let Some(ended) = self.runs.forget(RunId { group, fence }) else {
             return;
         };
         if let Some(asker) = ended.asker {
