@@ -22,7 +22,7 @@ use crate::event::{BACKLOG, Events, Stamped};
 use crate::instance::Instance;
 use crate::job::extract::States;
 use crate::job::gate::Gate;
-use crate::job::record::Job;
+use crate::job::record::{Job, Record};
 use crate::job::scope::{self, Gates};
 use crate::names::GroupName;
 use crate::runtime::config::{Candidacy, Config};
@@ -74,6 +74,8 @@ pub struct Bootstrap {
     faults: Vec<Fault>,
     jobs: Vec<(String, JobSettings)>,
     expected: Vec<&'static str>,
+    /// Jobs besides those that the linker collected.
+    records: Vec<&'static Record>,
     states: States,
     first_start: bool,
     require_store: bool,
@@ -99,6 +101,7 @@ impl Bootstrap {
             faults: Vec::new(),
             jobs: Vec::new(),
             expected: Vec::new(),
+            records: Vec::new(),
             states: States::default(),
             first_start: false,
             require_store: false,
@@ -215,6 +218,19 @@ impl Bootstrap {
     /// The promise that the service runs as one process, which allows the embedded store under Kubernetes.
     pub fn single_process(mut self) -> Self {
         self.single_process = true;
+        self
+    }
+
+    /// Adds copies of a job, each under a name of its own: for suites that need more jobs than a compiler likes. They are never
+    /// freed.
+    #[doc(hidden)]
+    #[cfg(feature = "testing")]
+    pub fn __copies<J: Job>(mut self, count: usize) -> Self {
+        let copy = |n| {
+            let name = format!("{}-{n}", J::NAME).leak();
+            &*Box::leak(Box::new(Record { name, ..J::RECORD }))
+        };
+        self.records.extend((0..count).map(copy));
         self
     }
 

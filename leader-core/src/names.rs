@@ -81,6 +81,11 @@ macro_rules! name {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            #[allow(dead_code, reason = "not every kind of name is handed out as text")]
+            pub(crate) fn to_text(&self) -> Cow<'static, str> {
+                self.0.clone()
+            }
         }
 
         impl AsRef<str> for $Name {

@@ -49,7 +49,7 @@ async fn a_call_runs_on_the_leader_and_tells_who_leads_elsewhere() {
         panic!("{skipped:?}");
     };
     assert_eq!(
-        (group.as_str(), named.as_deref()),
+        (group.as_ref(), named.as_deref()),
         ("calls", Some(leader.id().as_str()))
     );
     let since = since.unwrap();

@@ -51,7 +51,8 @@ pub(super) struct Gathered {
 
 /// Checks every annotated function of the program.
 pub(super) fn gather(given: &Bootstrap, vars: Vars, faults: &mut Faults) -> Gathered {
-    let mut records: Vec<&Record> = inventory::iter::<Record>.into_iter().collect();
+    let collected = inventory::iter::<Record>.into_iter();
+    let mut records: Vec<&Record> = collected.chain(given.records.iter().copied()).collect();
     // The linker's order is no order.
     records.sort_by_key(|record| (record.name, record.module));
     let mut gathered = Gathered {

@@ -73,8 +73,9 @@ pub(crate) struct Gate {
     sealed: AtomicBool,
     /// Plain calls under way.
     calls: AtomicUsize,
-    /// Woken when the last of them ends.
+    /// Woken when the last of them ends, if somebody waits for that.
     idle: Notify,
+    awaited: AtomicBool,
     /// The highest term whose bodies have been told to stop.
     told: watch::Sender<u64>,
     status: watch::Sender<GroupStatus>,
@@ -108,6 +109,7 @@ impl Gate {
             sealed: AtomicBool::new(false),
             calls: AtomicUsize::new(0),
             idle: Notify::new(),
+            awaited: AtomicBool::new(false),
             told: watch::Sender::new(0),
             status: watch::Sender::new(status),
         }
@@ -200,6 +202,9 @@ impl Gate {
     pub(crate) async fn idle(&self) {
         loop {
             let woken = self.idle.notified();
+            // Before the count is read, as a leaving call lowers the count before it reads this: one of them sees the other. And
+            // after the line above: whoever takes this mark wakes that wait.
+            self.awaited.store(true, Ordering::SeqCst);
             if self.calls() == 0 {
                 return;
             }
@@ -211,38 +216,41 @@ impl Gate {
     /// count: so a drain either sees the call or the call sees the drain.
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Pass> {
-        let mut pass = Pass::new(self);
+        // A standby's calls leave no trace.
+        if self.open_until.load(Ordering::SeqCst) == 0 {
+            return None;
+        }
+        self.calls.fetch_add(1, Ordering::SeqCst);
         if !self.is_open() {
+            self.leave();
             return None;
         }
         // Read after the gate was found open: whatever term this is, its leadership began before now.
-        pass.term = self.term.load(Ordering::SeqCst);
-        Some(pass)
+        let term = self.term.load(Ordering::SeqCst);
+        Some(Pass(Lead::new(Arc::clone(self), term, term)))
+    }
+
+    fn leave(&self) {
+        let last = self.calls.fetch_sub(1, Ordering::SeqCst) == 1;
+        if last && self.awaited.load(Ordering::SeqCst) && self.awaited.swap(false, Ordering::SeqCst) {
+            self.idle.notify_waiters();
+        }
     }
 }
 
 /// One call inside the gate; counts in the drain until dropped.
 #[derive(Debug)]
-pub(crate) struct Pass {
-    gate: Arc<Gate>,
-    pub(crate) term: u64,
-}
+pub(crate) struct Pass(Lead);
 
 impl Pass {
-    fn new(gate: &Arc<Gate>) -> Self {
-        gate.calls.fetch_add(1, Ordering::SeqCst);
-        Self {
-            term: gate.term.load(Ordering::SeqCst),
-            gate: Arc::clone(gate),
-        }
+    pub(crate) fn lead(&self) -> &Lead {
+        &self.0
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        if self.gate.calls.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.gate.idle.notify_waiters();
-        }
+        self.0.gate.leave();
     }
 }
 
@@ -333,7 +341,7 @@ mod tests {
         let (gate, clock) = gate();
         assert!(gate.enter().is_none());
         gate.open(7, clock.now() + Duration::from_secs(2));
-        assert_eq!(gate.enter().unwrap().term, 7);
+        assert_eq!(gate.enter().unwrap().lead().term(), 7);
         clock.advance(Duration::from_secs(2));
         assert!(gate.enter().is_none());
         assert!(!gate.trusts(7));
@@ -346,11 +354,11 @@ mod tests {
         let outer = gate.enter().unwrap();
         gate.close_entry();
         assert!(gate.enter().is_none());
-        assert!(gate.trusts(outer.term));
+        assert!(gate.trusts(outer.lead().term()));
         gate.extend(clock.now() + Duration::from_secs(9));
         assert!(gate.enter().is_none(), "a renewal must not reopen a draining gate");
         gate.close();
-        assert!(!gate.trusts(outer.term));
+        assert!(!gate.trusts(outer.lead().term()));
         assert_eq!(gate.calls(), 1);
         drop(outer);
         assert_eq!(gate.calls(), 0);

@@ -1,10 +1,12 @@
 //! Which instance a gated call asks: that of the run it is made in, else the only one of the process.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
+use rustc_hash::FxHashMap;
 
 use super::gate::{Gate, Lead, Pass};
 use crate::names::GroupName;
@@ -16,7 +18,7 @@ pub enum Skipped {
     /// This instance does not lead the function's group.
     NotLeader {
         /// The function's group.
-        group: String,
+        group: Cow<'static, str>,
         /// The instance that leads it, as last seen.
         leader: Option<String>,
         /// Since when.
@@ -54,30 +56,33 @@ impl std::fmt::Display for Skipped {
 
 impl std::error::Error for Skipped {}
 
-/// The gates of one instance, sorted by group.
+/// The gates of one instance.
 #[derive(Debug)]
 pub(crate) struct Gates {
-    gates: Box<[Arc<Gate>]>,
+    /// Sorted by group.
+    sorted: Box<[Arc<Gate>]>,
+    /// Every gated call looks here: with many groups a search would cost more than the clock.
+    by_group: FxHashMap<GroupName, Arc<Gate>>,
 }
 
 impl Gates {
     pub(crate) fn new(gates: impl IntoIterator<Item = Arc<Gate>>) -> Self {
-        let mut gates: Vec<_> = gates.into_iter().collect();
-        gates.sort_by(|a, b| a.group().cmp(b.group()));
-        Self { gates: gates.into() }
+        let mut sorted: Vec<_> = gates.into_iter().collect();
+        sorted.sort_by(|a, b| a.group().cmp(b.group()));
+        let by_group = sorted.iter().map(|gate| (gate.group().clone(), Arc::clone(gate)));
+        Self {
+            by_group: by_group.collect(),
+            sorted: sorted.into(),
+        }
     }
 
     #[inline]
     pub(crate) fn get(&self, group: &str) -> Option<&Arc<Gate>> {
-        let at = self
-            .gates
-            .binary_search_by(|gate| gate.group().as_str().cmp(group))
-            .ok()?;
-        Some(&self.gates[at])
+        self.by_group.get(group)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Gate>> {
-        self.gates.iter()
+        self.sorted.iter()
     }
 }
 
@@ -86,19 +91,32 @@ impl Gates {
 pub(crate) struct Scope {
     /// `None` in a unit test's open scope.
     gates: Option<Arc<Gates>>,
-    /// Set inside a gated body.
-    lead: Option<Lead>,
-    /// A plain call's place in the drain, kept as long as its body.
-    _pass: Option<Pass>,
+    body: Body,
+}
+
+/// The gated body that a task is in.
+#[derive(Debug)]
+enum Body {
+    /// None.
+    Outside,
+    /// A run, or one that was let in by the leadership of its caller.
+    Led(Lead),
+    /// A plain call, which keeps its place in the drain as long as it lasts.
+    Counted(Pass),
 }
 
 impl Scope {
     /// The scope of a body that was let in, of an instance, or (with neither) of a unit test.
     pub(crate) fn new(gates: Option<Arc<Gates>>, lead: Option<Lead>) -> Self {
-        Self {
-            gates,
-            lead,
-            _pass: None,
+        let body = lead.map_or(Body::Outside, Body::Led);
+        Self { gates, body }
+    }
+
+    fn lead(&self) -> Option<&Lead> {
+        match &self.body {
+            Body::Outside => None,
+            Body::Led(lead) => Some(lead),
+            Body::Counted(pass) => Some(pass.lead()),
         }
     }
 }
@@ -109,11 +127,10 @@ tokio::task_local! {
 
 /// The live instances of the process, and the one that calls outside any scope mean.
 static LIVE: Mutex<Vec<Arc<Gates>>> = Mutex::new(Vec::new());
-static ONLY: std::sync::LazyLock<ArcSwap<Only>> = std::sync::LazyLock::new(|| ArcSwap::from_pointee(Only::None));
+static ONLY: ArcSwapOption<Only> = ArcSwapOption::const_empty();
 
 #[derive(Debug)]
 enum Only {
-    None,
     One(Arc<Gates>),
     Several,
 }
@@ -122,11 +139,11 @@ fn change_live(change: impl FnOnce(&mut Vec<Arc<Gates>>)) {
     let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
     change(&mut live);
     let only = match live.as_slice() {
-        [] => Only::None,
-        [one] => Only::One(Arc::clone(one)),
-        _ => Only::Several,
+        [] => None,
+        [one] => Some(Only::One(Arc::clone(one))),
+        _ => Some(Only::Several),
     };
-    ONLY.store(Arc::new(only));
+    ONLY.store(only.map(Arc::new));
 }
 
 /// Makes an instance known to calls outside any scope.
@@ -149,7 +166,7 @@ pub(crate) fn within<F: Future>(scope: Scope, future: F) -> impl Future<Output =
 /// It does not cross `tokio::spawn`: clone it into the task.
 #[must_use]
 pub fn current() -> Option<Lead> {
-    SCOPE.try_with(|scope| scope.lead.clone()).ok().flatten()
+    SCOPE.try_with(|scope| scope.lead().cloned()).ok().flatten()
 }
 
 /// A call that was let in. Counts in the drain until its body has ended.
@@ -171,16 +188,16 @@ impl Entry {
 pub fn enter(group: &str) -> Result<Entry, Skipped> {
     match SCOPE.try_with(|scope| enter_in(scope, group)) {
         Ok(decided) => decided,
-        Err(_outside) => match &**ONLY.load() {
-            Only::One(gates) => enter_gates(gates, group),
-            Only::None => Err(Skipped::NotBootstrapped),
-            Only::Several => Err(Skipped::Ambiguous),
+        Err(_outside) => match ONLY.load().as_deref() {
+            Some(Only::One(gates)) => enter_gates(gates, group),
+            Some(Only::Several) => Err(Skipped::Ambiguous),
+            None => Err(Skipped::NotBootstrapped),
         },
     }
 }
 
 fn enter_in(scope: &Scope, group: &str) -> Result<Entry, Skipped> {
-    if let Some(lead) = scope.lead.as_ref().filter(|lead| lead.group().as_str() == group) {
+    if let Some(lead) = scope.lead().filter(|lead| lead.group().as_str() == group) {
         // Inside a body of the same group the body's own leadership decides, draining or not. The drain counts the outer body.
         if !lead.is_leading() {
             return Err(not_leader(lead.gate()));
@@ -195,16 +212,14 @@ fn enter_in(scope: &Scope, group: &str) -> Result<Entry, Skipped> {
 
 fn enter_gates(gates: &Arc<Gates>, group: &str) -> Result<Entry, Skipped> {
     let gate = gates.get(group).ok_or_else(|| Skipped::NotLeader {
-        group: group.to_owned(),
+        group: Cow::Owned(group.to_owned()),
         leader: None,
         since: None,
     })?;
     let pass = gate.enter().ok_or_else(|| not_leader(gate))?;
-    let lead = Lead::new(Arc::clone(gate), pass.term, pass.term);
     Ok(Entry(Scope {
         gates: Some(Arc::clone(gates)),
-        lead: Some(lead),
-        _pass: Some(pass),
+        body: Body::Counted(pass),
     }))
 }
 
@@ -221,7 +236,7 @@ fn open_entry(group: &str) -> Entry {
 fn not_leader(gate: &Gate) -> Skipped {
     let status = gate.status().borrow();
     Skipped::NotLeader {
-        group: status.group.to_string(),
+        group: status.group.to_text(),
         leader: status.leader.clone(),
         since: status.since,
     }

@@ -39,6 +39,8 @@ pub(crate) struct Engine {
     bodies: Handle,
     inbox: mpsc::UnboundedReceiver<Input>,
     groups: Vec<GroupState>,
+    /// The group of each job.
+    group_of: Vec<input::Group>,
     planner: Planner,
     planning: PlanningClock,
     ticks: ticks::Ticks,
@@ -115,8 +117,14 @@ impl Engine {
         for gate in shared.gates.iter().filter(|gate| !config.candidacy.has(gate.group())) {
             gate.status().send_modify(|status| status.role = Role::Observer);
         }
+        let groups: Vec<_> = shared.gates.iter().map(group).collect();
+        let mut group_of = vec![0; config.jobs.len()];
+        for (index, group) in groups.iter().enumerate() {
+            group.jobs.iter().for_each(|job| group_of[*job] = index);
+        }
         Self {
-            groups: shared.gates.iter().map(group).collect(),
+            groups,
+            group_of,
             planner: Planner::default(),
             planning: PlanningClock::new(config.clock.wall(), now),
             ticks: ticks::Ticks::default(),
@@ -225,7 +233,7 @@ impl Engine {
                     stopping.left = true;
                 }
             }
-            Input::RunEnded { id, ending } => self.run_ended(now, id, ending),
+            Input::RunEnded { id, ending } => self.run_ended(id, ending),
             Input::LifeEnded { id, ending } => self.life_ended(now, id, ending),
             // Only wakes the drain's look.
             Input::CallsIdle => {}

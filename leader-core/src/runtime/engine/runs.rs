@@ -18,7 +18,6 @@ use crate::job::outcome::Ran;
 use crate::job::record::OnLoss;
 use crate::job::scope::{self, Scope};
 use crate::job::tick::{Inner, Origin, Tick};
-use crate::names::JobName;
 use crate::runtime::guarded::{Control, Ending, Guarded, Start, Witness};
 use crate::runtime::shared::Shared;
 use crate::store::{Beats, End};
@@ -44,11 +43,12 @@ pub(super) struct Runs {
     beat_at: Option<Moment>,
     /// What is known of runs until the store has taken their result.
     ended: BTreeMap<RunId, Ended>,
+    /// The fences of those that run or have ended, by job: each claim asks for its own.
+    alive: BTreeMap<usize, Vec<u64>>,
 }
 
 struct Run {
     job: usize,
-    name: JobName,
     term: u64,
     tick: Timestamp,
     origin: Origin,
@@ -67,23 +67,25 @@ impl Runs {
     }
 
     /// The fences of a job's runs that are alive here, the untold ones included: their result is on its way.
-    pub(super) fn alive(&self, job: &JobName) -> Vec<u64> {
-        let running = self
-            .running
-            .iter()
-            .filter(|(_, run)| run.name == *job)
-            .map(|(id, _)| id.fence);
-        let ended = self
-            .ends
-            .iter()
-            .filter(|(_, end)| end.job == *job)
-            .map(|(_, end)| end.fence);
-        let untaken = self
-            .ended
-            .iter()
-            .filter(|(_, ended)| ended.name == *job)
-            .map(|(id, _)| id.fence);
-        running.chain(ended).chain(untaken).collect()
+    pub(super) fn alive(&self, job: usize) -> Vec<u64> {
+        self.alive.get(&job).cloned().unwrap_or_default()
+    }
+
+    /// Notes a run that is the store's to hear of.
+    fn begin(&mut self, job: usize, fence: u64) {
+        self.alive.entry(job).or_default().push(fence);
+    }
+
+    /// Forgets a run whose result the store has, or never will have.
+    fn forget(&mut self, id: RunId) -> Option<Ended> {
+        let ended = self.ended.remove(&id)?;
+        if let Some(fences) = self.alive.get_mut(&ended.job) {
+            fences.retain(|fence| *fence != id.fence);
+            if fences.is_empty() {
+                self.alive.remove(&ended.job);
+            }
+        }
+        Some(ended)
     }
 
     /// Whether a drain of the group must wait: for bodies, and until their results are told, lest the successor finds them open.
@@ -177,7 +179,6 @@ impl Engine {
         let timeout = spec.timeout.map(|timeout| now + timeout);
         let run = Run {
             job,
-            name: spec.name.clone(),
             term,
             tick,
             origin,
@@ -191,6 +192,7 @@ impl Engine {
             self.runs.timeouts.insert((at, id));
         }
         self.runs.beat_at.get_or_insert(now + self.shared.config.timing.renew());
+        self.runs.begin(job, fence);
         self.runs.running.insert(id, run);
         // Spawned from the framework's own thread: a blocked worker cannot hold the others up.
         self.bodies.spawn(guarded);
@@ -264,7 +266,7 @@ impl Engine {
         beats.into_iter().map(|(_, beats)| beats).collect()
     }
 
-    pub(super) fn run_ended(&mut self, now: Moment, id: RunId, ending: Ending) {
+    pub(super) fn run_ended(&mut self, id: RunId, ending: Ending) {
         let Some(run) = self.runs.running.remove(&id) else {
             return;
         };
@@ -272,13 +274,13 @@ impl Engine {
             self.runs.timeouts.remove(&(at, id));
         }
         let ended = Ended {
-            name: run.name,
+            job: run.job,
             tick: run.tick,
             origin: run.origin,
             resting: run.owed.then_some((run.job, run.term)),
             asker: run.asker,
         };
+        // Told in this turn, with all others that end in it.
         self.note_end(id, ended, ending);
-        self.tell_ends(now);
     }
 }

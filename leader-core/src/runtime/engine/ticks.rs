@@ -12,7 +12,6 @@ use crate::clock::Moment;
 use crate::event::Event;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
-use crate::names::JobName;
 use crate::schedule::planner::{Step, StepKind};
 use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, TakeOver, TakenOver, Want};
 
@@ -155,10 +154,7 @@ impl Engine {
     fn claims(&mut self, due: Vec<(usize, Vec<Step>)>) -> Flight {
         let mut by_group: BTreeMap<Group, (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
         for (job, steps) in due {
-            let Some(index) = self.groups.iter().position(|state| state.jobs.contains(&job)) else {
-                continue;
-            };
-            let (claims, jobs) = by_group.entry(index).or_default();
+            let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
             for step in steps {
                 claims.push(self.claim_of(job, step));
                 jobs.push(job);
@@ -181,7 +177,7 @@ impl Engine {
         self.ticks.last_number += 1;
         let name = self.shared.config.jobs[job].name.clone();
         Claim {
-            alive: self.runs.alive(&name),
+            alive: self.runs.alive(job),
             job: name,
             number: self.ticks.last_number,
             tick: step.tick,
@@ -221,7 +217,9 @@ impl Engine {
         }
         self.ticks.last_id += 1;
         let id = self.ticks.last_id;
-        let batches = flight.batches.iter().map(|(_, batch)| batch.clone()).collect();
+        let batches: Vec<_> = flight.batches.iter().map(|(_, batch)| batch.clone()).collect();
+        let claims: usize = batches.iter().map(|batch| batch.claims.len()).sum();
+        tracing::trace!(claims, "claims sent in one round trip");
         flight.again_at = None;
         self.ticks.flights.insert(id, flight);
         let store = Arc::clone(&self.store);
@@ -285,7 +283,7 @@ impl Engine {
         if moved {
             for passed in &claim.passed {
                 self.decided(
-                    &claim.job,
+                    job,
                     (passed.first, passed.last, passed.count),
                     Outcome::Missed(passed.reason),
                 );
@@ -304,7 +302,7 @@ impl Engine {
                     let owed = claim.want == Want::Owed;
                     self.start_run(now, index, term, job, claim.tick, fence, origin, owed, asker.take());
                 } else {
-                    self.not_started(index, fence, &claim.job, claim.tick, origin, asker.take());
+                    self.not_started(index, fence, job, claim.tick, origin, asker.take());
                 }
                 if planned && claim.want == Want::Owed {
                     self.planner.rest(job, claim.tick);
@@ -313,7 +311,7 @@ impl Engine {
                 }
             }
             ClaimReply::Overlapped => {
-                self.decided(&claim.job, (claim.tick, claim.tick, 1), Outcome::OverlapSkipped);
+                self.decided(job, (claim.tick, claim.tick, 1), Outcome::OverlapSkipped);
                 if planned {
                     self.planner.answered(job, claim.tick);
                 }
@@ -341,39 +339,34 @@ impl Engine {
         }
     }
 
-    fn decided(&self, job: &JobName, (first, last, count): (Timestamp, Timestamp, u64), outcome: Outcome) {
-        let spec = self.shared.config.jobs.iter().find(|spec| spec.name == *job);
-        if let Some(spec) = spec {
-            self.shared.tell(Event::Decided {
-                job: job.clone(),
-                group: spec.group.clone(),
-                first,
-                last,
-                count,
-                outcome,
-                fence: 0,
-                origin: Origin::Schedule,
-                error: String::new(),
-            });
-        }
+    fn decided(&self, job: usize, (first, last, count): (Timestamp, Timestamp, u64), outcome: Outcome) {
+        let spec = &self.shared.config.jobs[job];
+        self.shared.tell(Event::Decided {
+            job: spec.name.clone(),
+            group: spec.group.clone(),
+            first,
+            last,
+            count,
+            outcome,
+            fence: 0,
+            origin: Origin::Schedule,
+            error: String::new(),
+        });
     }
 
     /// Claims a run outside the schedule.
     #[cfg(feature = "testing")]
     pub(super) fn claim_extra(&mut self, now: Moment, job: usize, at: Timestamp, asker: Asker) {
         let name = self.shared.config.jobs[job].name.clone();
-        let index = self.groups.iter().position(|state| state.jobs.contains(&job));
-        let led = index.filter(|index| {
-            let state = &self.groups[*index];
-            state.draining.is_none() && state.taken_over.is_some_and(|term| state.gate.trusts(term))
-        });
-        let Some(index) = led else {
+        let index = self.group_of[job];
+        let state = &self.groups[index];
+        if state.draining.is_some() || !state.taken_over.is_some_and(|term| state.gate.trusts(term)) {
             let _ = asker.send(Err(format!("this instance does not lead the group of `{name}`")));
             return;
-        };
+        }
         self.ticks.last_number += 1;
         let claim = Claim {
-            alive: self.runs.alive(&name),
+            alive: self.runs.alive(job),
             job: name,
             number: self.ticks.last_number,
             tick: at,

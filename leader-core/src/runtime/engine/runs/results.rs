@@ -12,7 +12,6 @@ use crate::clock::Moment;
 use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
-use crate::names::JobName;
 use crate::runtime::guarded::Ending;
 use crate::store::{End, SettleBatch, Settled, StoreError};
 
@@ -21,7 +20,7 @@ const UNTOLD: usize = 10_000;
 
 /// A run whose result the store has not taken yet.
 pub(super) struct Ended {
-    pub(super) name: JobName,
+    pub(super) job: usize,
     pub(super) tick: Timestamp,
     pub(super) origin: Origin,
     /// The job that rests, in this term, until the result is told: its next claim must not find this run open.
@@ -35,25 +34,26 @@ impl Engine {
         &mut self,
         index: Group,
         fence: u64,
-        job: &JobName,
+        job: usize,
         tick: Timestamp,
         origin: Origin,
         asker: Option<Asker>,
     ) {
         let id = RunId { group: index, fence };
         let ended = Ended {
-            name: job.clone(),
+            job,
             tick,
             origin,
             resting: None,
             asker,
         };
+        self.runs.begin(job, fence);
         self.note_end(id, ended, Ending::of(Ran::NotStarted));
     }
 
     pub(super) fn note_end(&mut self, id: RunId, ended: Ended, ending: Ending) {
         let end = End {
-            job: ended.name.clone(),
+            job: self.shared.config.jobs[ended.job].name.clone(),
             fence: id.fence,
             ran: ending.ran,
             error: ending.error,
@@ -120,10 +120,9 @@ impl Engine {
             };
             let name = self.groups[group].gate.group();
             tracing::warn!(group = %name, job = %end.job, fence = end.fence, "the result of a run could not be told and is given up");
-            let resting = self.runs.ended.remove(&id).and_then(|ended| ended.resting);
+            let resting = self.runs.forget(id).and_then(|ended| ended.resting);
             self.resume(group, resting);
         }
-        self.tell_ends(now);
     }
 
     /// Lets a job that rested be planned again, unless a later leadership plans it by now.
@@ -140,10 +139,8 @@ impl Engine {
             Settled::Yes => Outcome::Ran(end.ran),
             Settled::Fenced => Outcome::Fenced,
         };
-        let Some(ended) = self.runs.ended.remove(&RunId {
-            group,
-            fence: end.fence,
-        }) else {
+        let fence = end.fence;
+        let Some(ended) = self.runs.forget(RunId { group, fence }) else {
             return;
         };
         self.resume(group, ended.resting);

@@ -5,44 +5,51 @@
 --       whose answer may not be known yet, 8 number of claims;
 --       then for each claim: number, tick ms, cursor ms, want, n, n fences, m, m times (reason, first, last, count)
 -- Gives: 'yours' and for each claim a verdict and a value; or 'not_yours'
+local call, format, concat, match = redis.call, string.format, table.concat, string.match
 local held = redis.pcall('GET', KEYS[1])
-if held ~= ARGV[1] or redis.call('HGET', KEYS[2], 'term') ~= ARGV[2] then
+if held ~= ARGV[1] or call('HGET', KEYS[2], 'term') ~= ARGV[2] then
   return { 'not_yours' }
 end
 local holder, term = ARGV[1], ARGV[2]
 local silence, connected = tonumber(ARGV[4]), tonumber(ARGV[5])
-local last_record = tonumber(ARGV[6]) - 1
+local kept = tonumber(ARGV[6])
 local claiming = tonumber(ARGV[7])
-local time = redis.call('TIME')
+local time = call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
-local now_text = string.format('%.0f', now)
-local fence = math.max(tonumber(redis.call('GET', KEYS[3])) or 0, micros - 1, tonumber(ARGV[3]))
+local now_text = format('%.0f', now)
+local fence = math.max(tonumber(call('GET', KEYS[3])) or 0, micros - 1, tonumber(ARGV[3]))
+-- The runs begun here, by fence. Their first beats are written together: each call out of the script costs.
+local begun = {}
 local minted = false
 
 local function record(key, line)
-  redis.call('LPUSH', key, line)
-  redis.call('LTRIM', key, 0, last_record)
+  if call('LPUSH', key, line) > kept then
+    call('LTRIM', key, 0, kept - 1)
+  end
 end
 
 local function count(job, origin, outcome, by)
-  redis.call('HINCRBY', job, (origin == 'schedule' and 'n:' or 'x:') .. outcome, by)
+  call('HINCRBY', job, (origin == 'schedule' and 'n:' or 'x:') .. outcome, by)
 end
 
 -- A run that its runner cannot tell the end of any more.
 local function settle_dead(job, ran, run, outcome)
-  redis.call('HDEL', KEYS[4], run.fence)
-  record(ran, table.concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, '' }, '|'))
+  call('HDEL', KEYS[4], run.fence)
+  begun[run.fence] = nil
+  record(ran, concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, '' }, '|'))
   count(job, run.origin, outcome, 1)
 end
 
+local none = {}
+local function nothing() end
 local answer = { 'yours' }
 local at = 9
 for i = 1, tonumber(ARGV[8]) do
   local job, ran, passed = KEYS[3 * i + 2], KEYS[3 * i + 3], KEYS[3 * i + 4]
   local number, tick, planned_from, want = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
-  local alive = {}
   local n = tonumber(ARGV[at + 4])
+  local alive = n > 0 and {} or none
   for j = at + 5, at + 4 + n do
     alive[ARGV[j]] = true
   end
@@ -50,13 +57,14 @@ for i = 1, tonumber(ARGV[8]) do
   local passes = tonumber(ARGV[at + 5 + n])
   at = first_passed + 4 * passes
 
-  local stored = redis.call('HMGET', job, 'cursor', 'open')
+  local stored = call('HMGET', job, 'cursor', 'open')
   local cursor = math.max(tonumber(stored[1]) or 0, planned_from)
   local open, mine, changed = {}, nil, false
-  for line in string.gmatch(stored[2] or '', '%S+') do
+  local lines = stored[2]
+  for line in lines and lines ~= '' and string.gmatch(lines, '%S+') or nothing do
     local run = {}
     run.tick, run.origin, run.fence, run.term, run.number, run.claimed, run.holder =
-      string.match(line, '^(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.*)$')
+      match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$')
     local dead = nil
     if run.term == term then
       if run.number == number then
@@ -65,7 +73,7 @@ for i = 1, tonumber(ARGV[8]) do
         dead = 'ran.not_started'
       end
     elseif not alive[run.fence] then
-      local beat = tonumber(redis.call('HGET', KEYS[4], run.fence)) or 0
+      local beat = tonumber(call('HGET', KEYS[4], run.fence)) or 0
       if now - beat > silence and connected >= silence then
         dead = 'ran.lost'
       end
@@ -78,47 +86,59 @@ for i = 1, tonumber(ARGV[8]) do
     end
   end
 
-  local verdict, value = nil, ''
+  local verdict, value, moved_to = nil, '', nil
   local scheduled = want == 'run' or want == 'owed' or want == 'settle'
   if mine then
     verdict, value = 'won', mine
   elseif scheduled and (cursor > planned_from or tonumber(tick) <= cursor) then
-    verdict, value = 'moved', string.format('%.0f', cursor)
+    verdict, value = 'moved', format('%.0f', cursor)
   elseif #open > 0 and want ~= 'run' and want ~= 'settle' then
     verdict = 'busy'
   else
     for p = first_passed, first_passed + 4 * passes - 1, 4 do
       local outcome = ARGV[p]
-      record(passed, table.concat({ ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], outcome, 'schedule', '0', term, holder, now_text, now_text, '' }, '|'))
+      record(passed, concat({ ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], outcome, 'schedule', '0', term, holder, now_text, now_text, '' }, '|'))
       count(job, 'schedule', outcome, ARGV[p + 3])
     end
     if want == 'settle' then
       verdict = 'passed'
     elseif #open > 0 then
       verdict = 'overlapped'
-      record(passed, table.concat({ tick, tick, '1', 'overlap_skipped', 'schedule', '0', term, holder, now_text, now_text, '' }, '|'))
+      record(passed, concat({ tick, tick, '1', 'overlap_skipped', 'schedule', '0', term, holder, now_text, now_text, '' }, '|'))
       count(job, 'schedule', 'overlap_skipped', 1)
     else
       fence = fence + 1
       minted = true
-      value = string.format('%.0f', fence)
+      value = format('%.0f', fence)
       verdict = 'won'
       local origin = scheduled and 'schedule' or want
-      open[#open + 1] = table.concat({ tick, origin, value, term, number, now_text, holder }, '|')
+      open[#open + 1] = concat({ tick, origin, value, term, number, now_text, holder }, '|')
       changed = true
-      redis.call('HSET', KEYS[4], value, now_text)
+      begun[value] = true
     end
     if scheduled then
-      redis.call('HSET', job, 'cursor', tick)
+      moved_to = tick
     end
   end
-  if changed then
-    redis.call('HSET', job, 'open', table.concat(open, ' '))
+  if moved_to and changed then
+    call('HSET', job, 'cursor', moved_to, 'open', concat(open, ' '))
+  elseif moved_to then
+    call('HSET', job, 'cursor', moved_to)
+  elseif changed then
+    call('HSET', job, 'open', concat(open, ' '))
   end
   answer[#answer + 1] = verdict
   answer[#answer + 1] = value
 end
 if minted then
-  redis.call('SET', KEYS[3], string.format('%.0f', fence))
+  call('SET', KEYS[3], format('%.0f', fence))
+  local beats = {}
+  for value in pairs(begun) do
+    beats[#beats + 1] = value
+    beats[#beats + 1] = now_text
+  end
+  if #beats > 0 then
+    call('HSET', KEYS[4], unpack(beats))
+  end
 end
 return answer

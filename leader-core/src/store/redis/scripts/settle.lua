@@ -3,16 +3,19 @@
 -- KEYS: 1 beats, then for each end: job, ran
 -- ARGV: 1 records kept; then for each end: fence, outcome, error
 -- Gives: for each end 'settled' or 'fenced'
-local time = redis.call('TIME')
-local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
-local last_record = tonumber(ARGV[1]) - 1
-local answer = {}
+local call, format, concat, match = redis.call, string.format, table.concat, string.match
+local time = call('TIME')
+local now = format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
+local kept = tonumber(ARGV[1])
+local answer, silent = {}, {}
 for i = 1, (#KEYS - 1) / 2 do
   local job, ran = KEYS[2 * i], KEYS[2 * i + 1]
   local fence, outcome, error = ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1]
+  local counter = 'n:' .. outcome
+  local stored = call('HMGET', job, 'open', counter)
   local open, found = {}, nil
-  for line in string.gmatch(redis.call('HGET', job, 'open') or '', '%S+') do
-    local run = { string.match(line, '^(.-)|(.-)|(.-)|(.-)|(.-)|(.-)|(.*)$') }
+  for line in string.gmatch(stored[1] or '', '%S+') do
+    local run = { match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$') }
     if run[3] == fence then
       found = run
     else
@@ -20,14 +23,25 @@ for i = 1, (#KEYS - 1) / 2 do
     end
   end
   if found then
-    redis.call('HSET', job, 'open', table.concat(open, ' '))
-    redis.call('HDEL', KEYS[1], fence)
-    redis.call('LPUSH', ran, table.concat({ found[1], found[1], '1', outcome, found[2], fence, found[4], found[7], now, found[6], error }, '|'))
-    redis.call('LTRIM', ran, 0, last_record)
-    redis.call('HINCRBY', job, (found[2] == 'schedule' and 'n:' or 'x:') .. outcome, 1)
+    -- As few calls out of the script as will do: they are what it costs.
+    if found[2] == 'schedule' then
+      local counted = (tonumber(stored[2]) or 0) + 1
+      call('HSET', job, 'open', concat(open, ' '), counter, format('%.0f', counted))
+    else
+      call('HSET', job, 'open', concat(open, ' '))
+      call('HINCRBY', job, 'x:' .. outcome, 1)
+    end
+    local line = concat({ found[1], found[1], '1', outcome, found[2], fence, found[4], found[7], now, found[6], error }, '|')
+    if call('LPUSH', ran, line) > kept then
+      call('LTRIM', ran, 0, kept - 1)
+    end
+    silent[#silent + 1] = fence
     answer[i] = 'settled'
   else
     answer[i] = 'fenced'
   end
+end
+if #silent > 0 then
+  call('HDEL', KEYS[1], unpack(silent))
 end
 return answer

@@ -1,0 +1,107 @@
+//! How long one script holds the server up, by the server's own account.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use leader_core::__seam::{
+    Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, RedisStore, SettleBatch, Store, TakeOver, Want, parse,
+};
+use leader_core::{GroupName, Holder, InstanceId, JobName, Namespace, Ran};
+use leader_tests::RedisServer;
+use tokio::runtime::Runtime;
+
+use crate::meter::command;
+
+/// As many as the store puts into one script.
+const CLAIMS: usize = 128;
+const ROUNDS: u64 = 100;
+
+pub fn measure(runtime: &Runtime, server: &RedisServer) {
+    let (claim, settle) = runtime.block_on(rounds(server));
+    println!("one script on the server: {CLAIMS} claims {claim:.0} µs, {CLAIMS} results {settle:.0} µs");
+}
+
+/// The mean microseconds of a script that claims, and of one that settles.
+async fn rounds(server: &RedisServer) -> (f64, f64) {
+    server.command(&["FLUSHALL"]).await;
+    let info = parse(&server.url()).expect("a URL");
+    let store = RedisStore::new(&info, &Namespace::default(), Duration::from_secs(1));
+    let group = GroupName::new("default").expect("a legal name");
+    let holder = Holder::new(&InstanceId::new("bench").expect("a legal name"), 1);
+    let jobs: Vec<_> = (0..CLAIMS)
+        .map(|n| JobName::new(format!("job-{n}")).expect("a legal name"))
+        .collect();
+    let campaign = Campaign {
+        group: group.clone(),
+        holder: holder.clone(),
+        ttl: Duration::from_secs(600),
+        known: 0,
+        first_start: true,
+    };
+    let answer = store
+        .campaign(vec![campaign])
+        .await
+        .remove(0)
+        .expect("the server is there");
+    let leader_core::__seam::Verdict::Acquired { term } = answer.verdict else {
+        panic!("an empty server elects whoever comes: {answer:?}");
+    };
+    let take_over = TakeOver {
+        group: group.clone(),
+        holder: holder.clone(),
+        term,
+        jobs: jobs.clone(),
+    };
+    store.take_over(take_over).await.expect("the server is there");
+    let mut cursor = Timestamp::from_second(Timestamp::now().as_second() + 1).expect("a time of today");
+    let (mut claiming, mut settling) = (0.0, 0.0);
+    for round in 0..ROUNDS {
+        let tick = cursor + Duration::from_secs(1);
+        let claim = |(n, job): (u64, &JobName)| Claim {
+            job: job.clone(),
+            number: round * CLAIMS as u64 + n,
+            tick,
+            cursor,
+            want: Want::Run,
+            passed: Vec::new(),
+            alive: Vec::new(),
+        };
+        let batch = ClaimBatch {
+            group: group.clone(),
+            holder: holder.clone(),
+            term,
+            known: 0,
+            claiming: round * CLAIMS as u64,
+            silence: Duration::from_secs(600),
+            connected: Duration::ZERO,
+            claims: (0..).zip(&jobs).map(claim).collect(),
+        };
+        let before = command(server, "eval").await.1;
+        let claimed = store.claim(vec![batch]).await.remove(0).expect("the server is there");
+        let between = command(server, "eval").await.1;
+        let Claimed::Yours(replies) = claimed else {
+            panic!("the lease is held");
+        };
+        let end = |(job, reply): (&JobName, ClaimReply)| {
+            let ClaimReply::Won { fence } = reply else {
+                panic!("nobody else claims: {reply:?}");
+            };
+            let (job, ran, error) = (job.clone(), Ran::Ok, String::new());
+            End { job, fence, ran, error }
+        };
+        let ends = jobs.iter().zip(replies).map(end).collect();
+        let group = group.clone();
+        store
+            .settle(vec![SettleBatch { group, ends }])
+            .await
+            .remove(0)
+            .expect("the server is there");
+        let after = command(server, "eval").await.1;
+        claiming += between - before;
+        settling += after - between;
+        cursor = tick;
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a small number")]
+    let rounds = ROUNDS as f64;
+    (claiming / rounds, settling / rounds)
+}
