@@ -49,7 +49,10 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("a workspace")
+        .to_owned()
 }
 
 /// Every Rust file below a folder, with its text.
@@ -57,12 +60,12 @@ fn sources(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in fs::read_dir(&folder).expect("a readable folder") {
+            let path = entry.expect("a readable entry").path();
             if path.is_dir() && !path.ends_with("target") {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
+                let text = fs::read_to_string(&path).expect("a readable source");
                 found.insert(path, text);
             }
         }
@@ -83,11 +86,13 @@ fn shipped(text: &str) -> &str {
 
 /// The first segment of a path below `src`.
 fn room(path: &Path) -> String {
-    let below = path.strip_prefix(root().join("leader-core/src")).unwrap();
+    let below = path
+        .strip_prefix(root().join("leader-core/src"))
+        .expect("a file of the core");
     let first = below
         .components()
         .next()
-        .unwrap()
+        .expect("a name")
         .as_os_str()
         .to_string_lossy()
         .into_owned();

@@ -12,7 +12,7 @@ fn given(vars: &'static [(&'static str, &'static str)]) -> Bootstrap {
 }
 
 fn config(bootstrap: Bootstrap) -> Config {
-    settings::check(bootstrap).unwrap().0
+    settings::check(bootstrap).expect("legal settings").0
 }
 
 fn faults(bootstrap: Bootstrap) -> Vec<String> {

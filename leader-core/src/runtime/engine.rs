@@ -218,7 +218,7 @@ impl Engine {
         match input {
             Input::Campaigned(answers) => self.campaigned(now, answers),
             Input::Renewed { sent, answers } => self.renewed(now, sent, answers),
-            Input::Released { group, attempt, answer } => self.released(now, group, attempt, answer),
+            Input::Released { group, attempt, answer } => self.released(now, group, attempt, &answer),
             Input::TakenOver {
                 group,
                 term,

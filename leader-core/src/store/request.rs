@@ -192,7 +192,7 @@ pub enum Claimed {
 }
 
 /// The answer to one claim.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "an internal message")]
 pub enum ClaimReply {
     /// The run is recorded, under this fence.

@@ -178,8 +178,8 @@ impl Engine {
         self.elections_turn(now);
     }
 
-    pub(super) fn released(&mut self, now: Moment, index: Group, attempt: Attempt, answer: Result<(), StoreError>) {
-        self.heard(now, &answer);
+    pub(super) fn released(&mut self, now: Moment, index: Group, attempt: Attempt, answer: &Result<(), StoreError>) {
+        self.heard(now, answer);
         let reply = if answer.is_ok() { Reply::Released } else { Reply::Failed };
         self.groups[index].election.handle_reply(now, attempt, &reply);
         self.elections_turn(now);

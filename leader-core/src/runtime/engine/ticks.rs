@@ -156,7 +156,7 @@ impl Engine {
         for (job, steps) in due {
             let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
             for step in steps {
-                claims.push(self.claim_of(job, step));
+                claims.push(self.claim_of(job, &step));
                 jobs.push(job);
             }
         }
@@ -173,7 +173,7 @@ impl Engine {
         flight
     }
 
-    fn claim_of(&mut self, job: usize, step: Step) -> Claim {
+    fn claim_of(&mut self, job: usize, step: &Step) -> Claim {
         self.ticks.last_number += 1;
         let name = self.shared.config.jobs[job].name.clone();
         Claim {
@@ -247,14 +247,13 @@ impl Engine {
                         self.claim_answered(now, index, batch.term, claim, job, reply, &mut asker);
                     }
                 }
-                // The next renewal says the same, and demotes.
-                Ok(Claimed::NotYours) => {}
                 // The same claims again, which get the same answer: while the leadership lasts.
                 Err(_) if self.groups[index].gate.trusts(batch.term) => {
                     again.batches.push((index, batch));
                     again.jobs.push(jobs);
                 }
-                Err(_) => {}
+                // The next renewal says the same, and demotes.
+                Ok(Claimed::NotYours) | Err(_) => {}
             }
         }
         if !again.batches.is_empty() {
@@ -310,13 +309,10 @@ impl Engine {
                     self.planner.answered(job, claim.tick);
                 }
             }
-            ClaimReply::Overlapped => {
-                self.decided(job, (claim.tick, claim.tick, 1), Outcome::OverlapSkipped);
-                if planned {
-                    self.planner.answered(job, claim.tick);
+            ClaimReply::Overlapped | ClaimReply::Passed => {
+                if reply == ClaimReply::Overlapped {
+                    self.decided(job, (claim.tick, claim.tick, 1), Outcome::OverlapSkipped);
                 }
-            }
-            ClaimReply::Passed => {
                 if planned {
                     self.planner.answered(job, claim.tick);
                 }

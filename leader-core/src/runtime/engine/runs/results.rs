@@ -99,16 +99,13 @@ impl Engine {
         self.runs.telling = 0;
         for ((group, ends), answer) in ends.into_iter().zip(answers) {
             self.heard(now, &answer);
-            match answer {
-                Ok(verdicts) => {
-                    for (end, verdict) in ends.into_iter().zip(verdicts) {
-                        self.end_settled(group, end, verdict);
-                    }
+            if let Ok(verdicts) = answer {
+                for (end, verdict) in ends.into_iter().zip(verdicts) {
+                    self.end_settled(group, end, verdict);
                 }
-                Err(_) => {
-                    self.runs.tell_again = Some(now + self.shared.config.timing.retry());
-                    self.runs.ends.extend(ends.into_iter().map(|end| (group, end)));
-                }
+            } else {
+                self.runs.tell_again = Some(now + self.shared.config.timing.retry());
+                self.runs.ends.extend(ends.into_iter().map(|end| (group, end)));
             }
         }
         let excess = self.runs.ends.len().saturating_sub(UNTOLD);
