@@ -52,21 +52,18 @@ impl PlanningClock {
     pub fn sample(&mut self, sent: Moment, received: Moment, server: Timestamp) {
         let bound = passed(sent, received) / 2;
         let error = server.duration_since(self.at(sent + received.since(sent) / 2));
+        // What the round trip may explain is left alone: by a slow machine's first sample, too.
+        let error = error - error.clamp(-bound, bound);
         if !self.synced {
             self.synced = true;
             self.base = self.base.saturating_add(error).unwrap_or(self.base);
             return;
         }
-        // What the round trip may explain is left alone.
-        let error = match error {
-            error if error > bound => error - bound,
-            error if error < -bound => error + bound,
-            _ => {
-                self.stepped = 0;
-                self.rebase(received, SignedDuration::ZERO);
-                return;
-            }
-        };
+        if error.is_zero() {
+            self.stepped = 0;
+            self.rebase(received, SignedDuration::ZERO);
+            return;
+        }
         if error.abs() > STEP {
             self.stepped += 1;
             if self.stepped < AGREEING {
@@ -115,6 +112,17 @@ mod tests {
         assert_eq!(clock.at(moment(5)), wall("12:00:05"));
         assert_eq!(clock.moment_of(wall("12:00:07"), moment(5)), moment(7));
         assert_eq!(clock.moment_of(wall("11:00:07"), moment(5)), moment(5));
+    }
+
+    /// An answer that waited for seconds in a busy process says little of the store's time.
+    #[test]
+    fn a_first_sample_is_trusted_no_further_than_its_round_trip() {
+        let mut clock = PlanningClock::new(wall("12:00:00"), moment(0));
+        clock.sample(moment(0), moment(6), wall("12:00:00"));
+        assert_eq!(clock.at(moment(6)), wall("12:00:06"));
+        let mut wrong = PlanningClock::new(wall("09:00:00"), moment(0));
+        wrong.sample(moment(0), moment(6), wall("12:00:00"));
+        assert_eq!(wrong.at(moment(6)), wall("12:00:00"));
     }
 
     #[test]
