@@ -187,3 +187,25 @@ async fn a_dead_run_of_another_origin_counts_outside_the_schedule(bench: Bench) 
         (Outcome::Ran(Ran::Lost), Origin::Backfill)
     );
 }
+
+/// The beats of runs that have ended are not kept, however they ended, and however late one comes.
+#[tokio::test]
+async fn beats_end_with_their_runs() {
+    let bench = Bench::redis().await;
+    let beats = format!("{{{}:leader:cleanup}}:beats", bench.namespace);
+    let kept = || async {
+        let server = bench.server.as_ref().unwrap();
+        server.command(&["HLEN", &beats]).await
+    };
+    let (b, term, tick, lost) = orphan(&bench, Want::Run).await;
+    assert_eq!(kept().await, ::redis::Value::Int(1));
+    let next = claim("job", 1, tick, after(tick, 1), Want::Run);
+    let ClaimReply::Won { fence } = claims(&bench, &b, term, next, IMPATIENT).await else {
+        panic!("not won");
+    };
+    assert_eq!(kept().await, ::redis::Value::Int(1));
+    bench.settle("job", fence, Ran::Ok).await;
+    assert_eq!(kept().await, ::redis::Value::Int(0));
+    bench.beat(&[lost, fence]).await;
+    assert_eq!(kept().await, ::redis::Value::Int(0));
+}
