@@ -257,6 +257,7 @@ impl Engine {
                 Err(_) => {}
             }
         }
+        self.spawn_runs();
         if !again.batches.is_empty() {
             again.asker = asker;
             self.ticks.last_id += 1;
