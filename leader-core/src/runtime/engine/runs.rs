@@ -34,6 +34,8 @@ pub(crate) struct RunId {
 #[derive(Default)]
 pub(super) struct Runs {
     running: BTreeMap<RunId, Run>,
+    /// Made, and about to be spawned.
+    starting: Vec<Guarded<Reporter>>,
     timeouts: BTreeSet<(Moment, RunId)>,
     /// Ended, and not yet told to the store.
     ends: Vec<(Group, End)>,
@@ -194,8 +196,15 @@ impl Engine {
         self.runs.beat_at.get_or_insert(now + self.shared.config.timing.renew());
         self.runs.begin(job, fence);
         self.runs.running.insert(id, run);
-        // Spawned from the framework's own thread: a blocked worker cannot hold the others up.
-        self.bodies.spawn(guarded);
+        self.runs.starting.push(guarded);
+    }
+
+    /// Hands the runs of one answer to the user's runtime, one after the other without a pause: a worker that is woken finds more
+    /// than one, and is not woken for each. From the framework's own thread: a blocked worker cannot hold the others up.
+    pub(super) fn spawn_runs(&mut self) {
+        for guarded in self.runs.starting.drain(..) {
+            self.bodies.spawn(guarded);
+        }
     }
 
     fn body_of(&self, job: usize, tick: Timestamp, origin: Origin, lead: Lead) -> Start {

@@ -256,6 +256,7 @@ impl Engine {
                 Ok(Claimed::NotYours) | Err(_) => {}
             }
         }
+        self.spawn_runs();
         if !again.batches.is_empty() {
             again.asker = asker;
             self.ticks.last_id += 1;

@@ -34,19 +34,13 @@ impl Keys {
         self.part(group, "beats")
     }
 
-    /// A job's cursor, open runs and counts.
-    pub(super) fn job(&self, group: &GroupName, job: &JobName) -> String {
-        format!("{}:{job}", self.part(group, "job"))
-    }
-
-    /// A job's newest records of runs.
-    pub(super) fn ran(&self, group: &GroupName, job: &JobName) -> String {
-        format!("{}:{job}", self.part(group, "ran"))
-    }
-
-    /// A job's newest records of ticks that did not run.
-    pub(super) fn passed(&self, group: &GroupName, job: &JobName) -> String {
-        format!("{}:{job}", self.part(group, "passed"))
+    /// The keys of a group's jobs.
+    pub(super) fn jobs(&self, group: &GroupName) -> JobKeys {
+        JobKeys {
+            job: self.part(group, "job:"),
+            ran: self.part(group, "ran:"),
+            passed: self.part(group, "passed:"),
+        }
     }
 
     pub(super) fn roster(&self) -> String {
@@ -63,6 +57,31 @@ impl Keys {
     }
 }
 
+/// How the keys of one group's jobs begin: spelled once for a batch, which may have thousands.
+#[derive(Clone, Debug)]
+pub(super) struct JobKeys {
+    job: String,
+    ran: String,
+    passed: String,
+}
+
+impl JobKeys {
+    /// A job's cursor, open runs and counts.
+    pub(super) fn job(&self, job: &JobName) -> String {
+        [&self.job, job.as_str()].concat()
+    }
+
+    /// A job's newest records of runs.
+    pub(super) fn ran(&self, job: &JobName) -> String {
+        [&self.ran, job.as_str()].concat()
+    }
+
+    /// A job's newest records of ticks that did not run.
+    pub(super) fn passed(&self, job: &JobName) -> String {
+        [&self.passed, job.as_str()].concat()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,15 +92,15 @@ mod tests {
         let keys = Keys::new(&Namespace::new("shop").unwrap());
         let group = GroupName::new("cleanup").unwrap();
         let job = JobName::new("purge").unwrap();
-        let lease = keys.lease(&group);
+        let (lease, jobs) = (keys.lease(&group), keys.jobs(&group));
         assert_eq!(lease, "shop:leader:cleanup");
         for key in [
             keys.state(&group),
             keys.fence(&group),
             keys.beats(&group),
-            keys.job(&group, &job),
-            keys.ran(&group, &job),
-            keys.passed(&group, &job),
+            jobs.job(&job),
+            jobs.ran(&job),
+            jobs.passed(&job),
         ] {
             assert!(key.starts_with(&format!("{{{lease}}}:")), "{key}");
         }

@@ -84,10 +84,11 @@ impl RedisStore {
             .arg(KEPT)
             .arg(batch.claiming)
             .arg(claims.len());
+        let keys = self.keys.jobs(group);
         for claim in claims {
-            call.push_key(self.keys.job(group, &claim.job));
-            call.push_key(self.keys.ran(group, &claim.job));
-            call.push_key(self.keys.passed(group, &claim.job));
+            call.push_key(keys.job(&claim.job));
+            call.push_key(keys.ran(&claim.job));
+            call.push_key(keys.passed(&claim.job));
             call.push(claim.number);
             call.push(claim.tick.as_millisecond());
             call.push(claim.cursor.as_millisecond());
@@ -114,9 +115,10 @@ impl RedisStore {
 
     fn settle_call(&self, group: &GroupName, ends: &[crate::store::End]) -> Cmd {
         let mut call = Call::default().key(self.keys.beats(group)).arg(KEPT);
+        let keys = self.keys.jobs(group);
         for end in ends {
-            call.push_key(self.keys.job(group, &end.job));
-            call.push_key(self.keys.ran(group, &end.job));
+            call.push_key(keys.job(&end.job));
+            call.push_key(keys.ran(&end.job));
             call.push(end.fence);
             call.push(Outcome::Ran(end.ran));
             call.push(&end.error);
@@ -211,8 +213,9 @@ impl Store for RedisStore {
                 .key(self.keys.state(&request.group))
                 .arg(&request.holder)
                 .arg(request.term);
+            let keys = self.keys.jobs(&request.group);
             for job in &request.jobs {
-                call.push_key(self.keys.job(&request.group, job));
+                call.push_key(keys.job(job));
             }
             let value = self.ask_one(call.eval(script::TAKE_OVER)).await?;
             answer::taken_over(value, request.jobs.len())
@@ -276,14 +279,15 @@ impl Store for RedisStore {
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
         Box::pin(async move {
+            let keys = self.keys.jobs(group);
             let mut all = ::redis::cmd("HGETALL");
-            all.arg(self.keys.job(group, job));
+            all.arg(keys.job(job));
             let list = |key: String| {
                 let mut range = ::redis::cmd("LRANGE");
                 range.arg(key).arg(0).arg(-1);
                 range
             };
-            let commands = vec![all, list(self.keys.ran(group, job)), list(self.keys.passed(group, job))];
+            let commands = vec![all, list(keys.ran(job)), list(keys.passed(job))];
             let mut replies = self.ask(&self.commands, commands).await.into_iter();
             let mut next = || replies.next().unwrap_or_else(|| Err(StoreError::protocol()));
             answer::ledger(next()?, next()?, next()?)
