@@ -1,6 +1,7 @@
 //! Events as log lines.
 
 use crate::event::Event;
+use crate::job::outcome::{Outcome, Ran};
 
 /// Tells an event to the log: gains, losses and stops at `info`; what a person should look at as `warn`.
 pub(crate) fn tell(instance: &str, event: &Event) {
@@ -39,10 +40,17 @@ pub(crate) fn tell(instance: &str, event: &Event) {
             error,
             ..
         } => {
-            if outcome.is_missed() || !error.is_empty() {
-                tracing::warn!(instance, %job, %group, %first, %last, count, %outcome, fence, error, "tick decided");
-            } else {
-                tracing::debug!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
+            match outcome {
+                Outcome::Ran(Ran::Ok) => {
+                    tracing::debug!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
+                }
+                // In a calm fleet these are ordinary: a hand-over, and a body that takes longer than its period.
+                Outcome::Ran(Ran::Cancelled) | Outcome::OverlapSkipped | Outcome::Paused | Outcome::Blackout => {
+                    tracing::info!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
+                }
+                _ => {
+                    tracing::warn!(instance, %job, %group, %first, %last, count, %outcome, fence, error, "tick decided");
+                }
             }
         }
         Event::BodyEnded {
