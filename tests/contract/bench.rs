@@ -15,6 +15,8 @@ use tokio::sync::Mutex;
 
 /// A lease that outlives the test.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
+/// A server counts in whole milliseconds of a clock that is read once for each command.
+pub(crate) const COARSE: Duration = Duration::from_millis(5);
 /// The bound of one answer, for a machine that does other things too.
 pub(crate) const BOUND: Duration = Duration::from_secs(10);
 

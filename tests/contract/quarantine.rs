@@ -9,7 +9,7 @@ use leader_core::{Namespace, Ran};
 use leader_tests::{RedisServer, eventually};
 use redis::Value;
 
-use crate::bench::{BOUND, Bench, LONG, after, claim, holder};
+use crate::bench::{BOUND, Bench, COARSE, LONG, after, claim, holder};
 
 const TTL: Duration = Duration::from_secs(1);
 /// Beyond its TTL, how long a server that was just started keeps everybody waiting.
@@ -40,7 +40,7 @@ async fn a_first_start_waits_one_ttl_unless_it_is_promised_to_be_one() {
         matches!(bench.ask(wish.clone()).await.verdict, Verdict::Acquired { .. })
     })
     .await;
-    assert!(began.elapsed() >= TTL);
+    assert!(began.elapsed() + COARSE >= TTL);
     // A group is quarantined once.
     let fresh = Bench::redis_on(Arc::clone(bench.server.as_ref().unwrap()));
     assert!(matches!(
@@ -100,7 +100,7 @@ async fn after_a_loss_of_all_data_nobody_acquires_for_one_ttl() {
         }
         assert!(lost.elapsed() < BOUND);
     }
-    assert!(lost.elapsed() >= TTL, "{:?}", lost.elapsed());
+    assert!(lost.elapsed() + COARSE >= TTL, "{:?}", lost.elapsed());
     assert!(
         next.unwrap() > fence,
         "terms and fences rise though the counter is gone"
@@ -127,7 +127,7 @@ async fn a_birth_mark_of_the_future_counts_from_now() {
             matches!(bench.ask(wish).await.verdict, Verdict::Acquired { .. })
         })
         .await;
-        assert!(began.elapsed() >= TTL);
+        assert!(began.elapsed() + COARSE >= TTL);
     }
 }
 
@@ -186,11 +186,7 @@ async fn a_young_server_lets_only_the_present_leader_go_on() {
         matches!(bench.ask(wish.clone()).await.verdict, Verdict::Acquired { .. })
     })
     .await;
-    assert!(
-        renewed.elapsed() + Duration::from_millis(1) >= TTL + YOUNG,
-        "{:?}",
-        renewed.elapsed()
-    );
+    assert!(renewed.elapsed() + COARSE >= TTL + YOUNG, "{:?}", renewed.elapsed());
 }
 
 #[tokio::test]
