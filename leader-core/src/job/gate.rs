@@ -211,6 +211,10 @@ impl Gate {
     /// count: so a drain either sees the call or the call sees the drain.
     #[inline]
     pub(crate) fn enter(self: &Arc<Self>) -> Option<Pass> {
+        // Callers that come to a closed gate may be many, and a drain that counted them would not end.
+        if !self.is_open() {
+            return None;
+        }
         let mut pass = Pass::new(self);
         if !self.is_open() {
             return None;
@@ -354,6 +358,21 @@ mod tests {
         assert_eq!(gate.calls(), 1);
         drop(outer);
         assert_eq!(gate.calls(), 0);
+    }
+
+    /// Callers that keep coming to a closed gate hold no drain up.
+    #[tokio::test]
+    async fn a_caller_that_is_not_let_in_is_not_counted() {
+        let (gate, clock) = gate();
+        gate.open(7, clock.now() + Duration::from_secs(2));
+        gate.close_entry();
+        let counted = gate.idle.notified();
+        assert!(gate.enter().is_none());
+        tokio::select! {
+            biased;
+            () = counted => panic!("it was counted"),
+            () = std::future::ready(()) => {}
+        }
     }
 
     #[test]
