@@ -31,3 +31,28 @@ async fn a_long_drain_keeps_the_lease_and_ends() {
         }
     }
 }
+
+/// What a body has captured is dropped on the runtime of the bodies: it may block or panic, and the leases live on.
+#[tokio::test]
+async fn a_captured_value_is_dropped_where_bodies_run() {
+    struct Captured(std::sync::mpsc::Sender<Option<String>>);
+    impl Drop for Captured {
+        fn drop(&mut self) {
+            let _ = self.0.send(std::thread::current().name().map(str::to_owned));
+        }
+    }
+    let instance = bootstrap(Embedded::new()).state(7_u64).await.unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let captured = Captured(tell);
+    let body = instance
+        .while_leading("default", move |_| {
+            let _ = &captured;
+            async {}
+        })
+        .unwrap();
+    body.stop();
+    let told = tokio::task::spawn_blocking(move || told.recv_timeout(Duration::from_secs(8)));
+    let thread = told.await.unwrap().expect("it is dropped");
+    assert_ne!(thread.as_deref(), Some("leader-core"));
+    instance.shutdown().await;
+}
