@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::oneshot;
 
 use super::Engine;
@@ -105,6 +105,11 @@ impl Engine {
                 cursors,
             }) => {
                 self.planning.sample(sent, now, server);
+                let config = &self.shared.config;
+                let hand_over = config.drain.saturating_add(2 * config.timing.ttl());
+                let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
+                // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
+                let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
                 for (job, cursor) in state.jobs.iter().zip(cursors) {
                     let rule = self.shared.config.jobs[*job].rule.clone();
                     self.planner.begin(*job, rule, cursor, late_from);
