@@ -1,5 +1,7 @@
 //! From due ticks to claims, and from claims to runs.
 
+mod patience;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,8 +30,10 @@ pub(super) struct Ticks {
 pub(super) type Asker = oneshot::Sender<Result<(Outcome, String), String>>;
 
 /// One round trip of claims.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Flight {
+    /// When it was first sent.
+    since: Option<Moment>,
     batches: Vec<(Group, ClaimBatch)>,
     /// The job of each claim, by batch.
     jobs: Vec<Vec<usize>>,
@@ -169,12 +173,7 @@ impl Engine {
                 jobs.push(job);
             }
         }
-        let mut flight = Flight {
-            batches: Vec::new(),
-            jobs: Vec::new(),
-            again_at: None,
-            asker: None,
-        };
+        let mut flight = Flight::default();
         for (index, (claims, jobs)) in by_group {
             flight.batches.push((index, self.batch(index, claims)));
             flight.jobs.push(jobs);
@@ -228,6 +227,7 @@ impl Engine {
         let id = self.ticks.last_id;
         let batches = flight.batches.iter().map(|(_, batch)| batch.clone()).collect();
         flight.again_at = None;
+        flight.since.get_or_insert(now);
         self.ticks.flights.insert(id, flight);
         let store = Arc::clone(&self.store);
         self.ask(async move { store.claim(batches).await }, move |answers| {
@@ -240,10 +240,9 @@ impl Engine {
             return;
         };
         let mut again = Flight {
-            batches: Vec::new(),
-            jobs: Vec::new(),
+            since: flight.since,
             again_at: Some(now + self.shared.config.timing.retry()),
-            asker: None,
+            ..Flight::default()
         };
         let mut asker = flight.asker;
         for (((index, batch), jobs), answer) in flight.batches.into_iter().zip(flight.jobs).zip(answers) {
@@ -258,8 +257,11 @@ impl Engine {
                 Ok(Claimed::NotYours) => {}
                 // The same claims again, which get the same answer: while the leadership lasts.
                 Err(_) if self.groups[index].gate.trusts(batch.term) => {
-                    again.batches.push((index, batch));
-                    again.jobs.push(jobs);
+                    let (batch, jobs) = self.still_in_time(now, again.since.unwrap_or(now), batch, jobs);
+                    if !jobs.is_empty() {
+                        again.batches.push((index, batch));
+                        again.jobs.push(jobs);
+                    }
                 }
                 Err(_) => {}
             }
@@ -389,8 +391,8 @@ impl Engine {
         let flight = Flight {
             batches: vec![(index, self.batch(index, vec![claim]))],
             jobs: vec![vec![job]],
-            again_at: None,
             asker: Some(asker),
+            ..Flight::default()
         };
         self.send_claims(now, flight);
     }
