@@ -57,11 +57,11 @@ async fn every_fault_is_told_at_once() {
     );
     assert_eq!(count(|fault| matches!(fault, Fault::UnknownJob { .. })), 3, "{error}");
     assert_eq!(count(|fault| matches!(fault, Fault::Schedule { .. })), 2, "{error}");
-    // The state of each of the program's seven jobs.
-    assert_eq!(count(|fault| matches!(fault, Fault::MissingState { .. })), 7, "{error}");
-    assert_eq!(faults.len(), 19, "{error}");
+    // The state of each of the program's eight jobs.
+    assert_eq!(count(|fault| matches!(fault, Fault::MissingState { .. })), 8, "{error}");
+    assert_eq!(faults.len(), 20, "{error}");
     let text = error.to_string();
-    assert!(text.starts_with("19 settings cannot work:"), "{text}");
+    assert!(text.starts_with("20 settings cannot work:"), "{text}");
     for part in [
         "`a b`",
         "`{shop}`",
@@ -171,6 +171,7 @@ async fn a_builder_is_awaited_and_leads_at_once() {
         "bounded",
         "finishing",
         "first",
+        "punctual",
         "second",
         "standing",
         "steady",

@@ -220,6 +220,11 @@ pub(crate) mod jobs {
         stage.perform(tick).await
     }
 
+    #[leader_only(group = "punctual", every = "5s", grace = "500ms", missed = "skip")]
+    pub(crate) async fn punctual(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
     /// Never due while a test runs.
     #[leader_only(group = "yearly", cron = "0 0 29 2 *")]
     pub(crate) async fn yearly(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! A store that is gone, or hangs, under a living fleet.
 
-use leader_core::{Event, Lost, Timing};
+use leader_core::{Event, Lost, MissedReason, Outcome, Timing};
 use leader_tests::eventually;
 
 use crate::stage::{Diary, Ground, SOON, Stage, Stopwatch, among_others, leads, ms};
@@ -169,5 +169,36 @@ async fn case_17_an_acquisition_without_an_answer_is_none() {
     server.resume();
     leads(&instance, "yearly").await;
     diary.tells("the grant", elected).await;
+    instance.shutdown().await;
+}
+
+/// A store that renews leases and refuses claims, for want of memory: what could not be claimed in time is decided by the policy,
+/// and never run long after its time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tick_that_cannot_be_claimed_in_time_is_missed() {
+    let _among = among_others().await;
+    let ground = Ground::redis().await;
+    let Ground::Redis(server) = &ground else { unreachable!() };
+    let stage = Stage::new();
+    let instance = ground
+        .instance("a", &stage, ["punctual"])
+        .timing(timing())
+        .await
+        .unwrap();
+    leads(&instance, "punctual").await;
+    // Half a second before a tick.
+    let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap();
+    tokio::time::sleep(ms(4_500 + 5_000 - now % 5_000)).await;
+    let before = stage.played("punctual").len();
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    tokio::time::sleep(ms(3_000)).await;
+    assert!(instance.is_leader("punctual"), "renewals need no memory");
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    let skipped = Outcome::Missed(MissedReason::Skipped);
+    eventually(SOON, "the tick is decided", || async {
+        instance.ledger("punctual").await.unwrap().counts.get(&skipped) == Some(&1)
+    })
+    .await;
+    assert_eq!(stage.played("punctual").len(), before);
     instance.shutdown().await;
 }

@@ -1,5 +1,6 @@
 //! Settings from code and environment, checked all at once.
 
+use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
@@ -43,6 +44,14 @@ impl Vars {
         }
     }
 
+    /// The variables of ours that nobody can read, and that would be as good as unset.
+    fn unreadable(self) -> Vec<Fault> {
+        if self.0.is_some() {
+            return Vec::new();
+        }
+        unreadable(std::env::vars_os())
+    }
+
     fn duration(self, name: &str) -> Result<Option<Duration>, Fault> {
         let Some(text) = self.get(name) else { return Ok(None) };
         match parse_duration(&text) {
@@ -50,6 +59,12 @@ impl Vars {
             Err(error) => Err(refused(name, &text, error.message(&text).as_str())),
         }
     }
+}
+
+pub(super) fn unreadable(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<Fault> {
+    vars.filter(|(name, value)| name.to_string_lossy().starts_with("LEADER_") && value.to_str().is_none())
+        .map(|(name, value)| refused(&name.to_string_lossy(), &value.to_string_lossy(), "it is not UTF-8"))
+        .collect()
 }
 
 pub(super) fn refused(variable: &str, value: &str, reason: &str) -> Fault {
@@ -73,6 +88,7 @@ impl Faults {
 pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapError> {
     let mut faults = Faults(std::mem::take(&mut given.faults));
     let vars = given.vars;
+    faults.0.extend(vars.unreadable());
     let namespace = vars
         .get("LEADER_NAMESPACE")
         .or_else(|| given.namespace.take())

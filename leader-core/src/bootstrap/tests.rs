@@ -140,3 +140,15 @@ fn without_a_runtime_the_start_says_so() {
     };
     assert!(matches!(error, BootstrapError::NoRuntime), "{error}");
 }
+
+/// A namespace that cannot be read is not the empty one.
+#[cfg(unix)]
+#[test]
+fn a_variable_that_is_not_utf_8_is_refused() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = || std::ffi::OsString::from_vec(vec![b'a', 0xff]);
+    let vars = [("LEADER_NAMESPACE".into(), odd()), ("OTHER".into(), odd())];
+    let faults = settings::unreadable(vars.into_iter());
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].to_string().starts_with("LEADER_NAMESPACE=a"), "{}", faults[0]);
+}

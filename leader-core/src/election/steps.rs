@@ -59,7 +59,8 @@ impl Election {
                     self.told = 0;
                     self.look(now);
                 } else {
-                    let wait = remaining.unwrap_or(self.timing.ttl()).min(crate::timing::MAX_TTL);
+                    // A lease that is longer than ours, or without an end, may be taken away by hand: nobody tells of that.
+                    let wait = remaining.unwrap_or(self.timing.ttl()).min(self.timing.ttl());
                     self.look(now + wait + self.spread(self.timing.spread()));
                 }
             }

@@ -364,6 +364,21 @@ mod tests {
         assert_eq!(gate.calls(), 0);
     }
 
+    /// Callers that keep coming to a closed gate hold no drain up.
+    #[tokio::test]
+    async fn a_caller_that_is_not_let_in_is_not_counted() {
+        let (gate, clock) = gate();
+        gate.open(7, clock.now() + Duration::from_secs(2));
+        gate.close_entry();
+        let counted = gate.idle.notified();
+        assert!(gate.enter().is_none());
+        tokio::select! {
+            biased;
+            () = counted => panic!("it was counted"),
+            () = std::future::ready(()) => {}
+        }
+    }
+
     #[test]
     fn a_cleared_belief_is_not_prolonged_and_a_sealed_one_not_begun() {
         let (gate, clock) = gate();

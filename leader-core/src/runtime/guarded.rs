@@ -99,7 +99,7 @@ impl<W: Witness> Guarded<W> {
         if let Some(mut witness) = self.witness.take() {
             witness.ended(match dropped {
                 Ok(()) => ending,
-                Err(panic) => panicked(&*panic),
+                Err(panic) => panicked(panic),
             });
         }
     }
@@ -121,7 +121,7 @@ impl<W: Witness> Guarded<W> {
             }
             match catch_unwind(AssertUnwindSafe(start)) {
                 Ok(body) => self.state = State::Running(body),
-                Err(panic) => return Poll::Ready(panicked(&*panic)),
+                Err(panic) => return Poll::Ready(panicked(panic)),
             }
         }
         let State::Running(body) = &mut self.state else {
@@ -130,7 +130,7 @@ impl<W: Witness> Guarded<W> {
         match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(result)) => Poll::Ready(ending(result)),
-            Err(panic) => Poll::Ready(panicked(&*panic)),
+            Err(panic) => Poll::Ready(panicked(panic)),
         }
     }
 }
@@ -147,12 +147,16 @@ fn ending(result: BodyResult) -> Ending {
     }
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Ending {
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> Ending {
     let text = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a text".to_owned());
+    // What was thrown may panic in its own drop, and so may what that throws.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
+    }
     Ending {
         ran: Ran::Panic,
         error: bounded(text),
@@ -240,6 +244,14 @@ mod tests {
         }
     }
 
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("once more");
+        }
+    }
+
     fn poll(guarded: &mut Guarded<Log>) -> Poll<()> {
         Pin::new(guarded).poll(&mut Context::from_waker(std::task::Waker::noop()))
     }
@@ -298,6 +310,8 @@ mod tests {
         let bench = Bench::new();
         let mut guarded = bench.guard(OnLoss::Cancel, async { panic!("at the disco") });
         assert!(poll(&mut guarded).is_ready());
+        let mut guarded = bench.guard(OnLoss::Cancel, async { std::panic::panic_any(Bomb) });
+        assert!(poll(&mut guarded).is_ready());
         let guarded = bench.guard(OnLoss::Cancel, std::future::pending());
         drop(guarded);
         let mut guarded = bench.guard(OnLoss::Cancel, std::future::pending());
@@ -313,6 +327,8 @@ mod tests {
             [
                 "begun",
                 "panic:at the disco",
+                "begun",
+                "panic:a panic without a text",
                 "not_started:",
                 "begun",
                 "cancelled:",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
 use super::engine::{Engine, Input, Refused, Request};
@@ -25,27 +25,57 @@ pub(crate) fn start(
     ready: oneshot::Sender<Result<(), Refused>>,
 ) -> std::io::Result<()> {
     let bodies = Handle::current();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = Background(Some(
+        tokio::runtime::Builder::new_current_thread().enable_all().build()?,
+    ));
     let on_thread = Arc::clone(shared);
     let engine_bodies = bodies.clone();
     std::thread::Builder::new()
         .name("leader-core".to_owned())
         .spawn(move || {
             let engine = Engine::new(Arc::clone(&on_thread), Arc::clone(&store), engine_bodies, inbox, ready);
+            let _gone = Gone(Arc::clone(&on_thread));
             runtime.block_on(async {
                 let ears = Arc::new(Relay(Arc::clone(&on_thread)));
                 let listening = tokio::spawn(async move { store.listen(ears).await });
                 engine.run().await;
                 listening.abort();
             });
-            scope::unregister(&on_thread.gates);
-            // A name look-up that hangs may not hold the thread.
-            runtime.shutdown_background();
         })?;
     let keeper = Keeper(Arc::clone(shared));
     // As long as the thread takes inputs: what the instance was given is dropped with it.
     bodies.spawn(async move { keeper.0.inbox.closed().await });
     Ok(())
+}
+
+/// The framework's runtime. Dropped anywhere, even inside another runtime when the system gave no thread, and a name look-up that
+/// hangs does not hold it.
+struct Background(Option<Runtime>);
+
+impl Background {
+    fn block_on(&self, future: impl Future<Output = ()>) {
+        if let Some(runtime) = &self.0 {
+            runtime.block_on(future);
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// However the thread ends, nothing is believed afterwards, and calls outside any scope no longer mean this instance.
+struct Gone(Arc<Shared>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.gates.iter().for_each(|gate| gate.seal());
+        scope::unregister(&self.0.gates);
+    }
 }
 
 struct Relay(Arc<Shared>);
@@ -84,5 +114,17 @@ impl Drop for Keeper {
         if waiting.is_ok() {
             let _ = over.recv_timeout(LAST_WORDS);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What happens when the system gives a runtime, and then no thread for it.
+    #[tokio::test]
+    async fn the_runtime_can_be_dropped_inside_another() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        drop(Background(Some(runtime)));
     }
 }

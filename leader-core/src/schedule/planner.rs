@@ -152,6 +152,14 @@ impl Planner {
         self.await_next(job);
     }
 
+    /// The decision under way could not be carried out for so long that it is made anew, by age alone.
+    pub fn again(&mut self, job: usize) {
+        if let Some(plan) = self.plans.get_mut(&job) {
+            plan.late_from = None;
+        }
+        self.await_next(job);
+    }
+
     /// Asks for a new decision at `at`.
     pub fn look_at(&mut self, job: usize, at: Timestamp) {
         if let Some(plan) = self.plans.get_mut(&job) {
@@ -425,6 +433,21 @@ mod tests {
         assert_eq!(planner.next_wake(), None);
         planner.answered(0, at("12:00:10"));
         assert_eq!(planner.next_wake(), None);
+    }
+
+    #[test]
+    fn a_decision_that_was_not_carried_out_is_made_by_age() {
+        let mut planner = planner("10s", Missed::Skip, "12:00:00", Some("12:00:05"));
+        assert_eq!(steps(&mut planner, "12:00:12").len(), 1);
+        planner.again(0);
+        assert_eq!(
+            steps(&mut planner, "12:00:38"),
+            [(
+                "12:00:30".to_owned(),
+                StepKind::Settle,
+                Some((MissedReason::Skipped, 3))
+            )]
+        );
     }
 
     /// A re-elected leader plans from the store's cursor, never from its own memory (sidekiq#3974, jobrunr#808).

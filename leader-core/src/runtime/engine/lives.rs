@@ -156,9 +156,11 @@ impl Engine {
     pub(super) fn remove_life(&mut self, name: &JobName) {
         if let Some(at) = self.lives.all.iter().position(|life| life.spec.name == *name) {
             let life = self.lives.all.remove(at);
-            if let State::Running { control, .. } = life.state {
+            if let State::Running { control, .. } = &life.state {
                 control.end(Ran::Cancelled);
             }
+            // What the body has captured may block or panic in its drop: not on this thread.
+            self.bodies.spawn(async move { drop(life) });
         }
     }
 

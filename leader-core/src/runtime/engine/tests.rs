@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::clock::Clock;
 use crate::store::embedded::Embedded;
 use crate::timing::MIN_TTL;
 use crate::{Event, Lost, Timing, bootstrap};
@@ -30,4 +31,58 @@ async fn a_long_drain_keeps_the_lease_and_ends() {
             _ => {}
         }
     }
+}
+
+/// What a body has captured is dropped on the runtime of the bodies: it may block or panic, and the leases live on.
+#[tokio::test]
+async fn a_captured_value_is_dropped_where_bodies_run() {
+    struct Captured(std::sync::mpsc::Sender<Option<String>>);
+    impl Drop for Captured {
+        fn drop(&mut self) {
+            let _ = self.0.send(std::thread::current().name().map(str::to_owned));
+        }
+    }
+    let instance = bootstrap(Embedded::new()).state(7_u64).await.unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let captured = Captured(tell);
+    let body = instance
+        .while_leading("default", move |_| {
+            let _ = &captured;
+            async {}
+        })
+        .unwrap();
+    body.stop();
+    let told = tokio::task::spawn_blocking(move || told.recv_timeout(Duration::from_secs(8)));
+    let thread = told.await.unwrap().expect("it is dropped");
+    assert_ne!(thread.as_deref(), Some("leader-core"));
+    instance.shutdown().await;
+}
+
+/// A fleet that was stopped for days owes what the policy says, however well it was stopped (Hangfire#1591).
+#[cfg(feature = "macros")]
+#[tokio::test]
+async fn a_drain_excuses_no_outage() {
+    let clock = Clock::manual("2026-03-02T12:30:00Z".parse().unwrap());
+    let store = Embedded::with_clock(clock.clone());
+    let start = || bootstrap(store.clone()).state(7_u64);
+    let first = start().await.unwrap();
+    while first.ledger("scheduled").await.unwrap().since.is_none() {
+        tokio::task::yield_now().await;
+    }
+    first.shutdown().await;
+    clock.advance(Duration::from_secs(72 * 3600));
+    let second = start().await.unwrap();
+    let decided = async {
+        loop {
+            let ledger = second.ledger("scheduled").await.unwrap();
+            if ledger.decided() >= 72 {
+                return ledger;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let ledger = tokio::time::timeout(Duration::from_secs(8), decided).await.unwrap();
+    let skipped = crate::Outcome::Missed(crate::MissedReason::Skipped);
+    assert_eq!(ledger.counts, [(skipped, 72)].into());
+    second.shutdown().await;
 }

@@ -1,9 +1,11 @@
 //! From due ticks to claims, and from claims to runs.
 
+mod patience;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::oneshot;
 
 use super::Engine;
@@ -27,8 +29,10 @@ pub(super) struct Ticks {
 pub(super) type Asker = oneshot::Sender<Result<(Outcome, String), String>>;
 
 /// One round trip of claims.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Flight {
+    /// When it was first sent.
+    since: Option<Moment>,
     batches: Vec<(Group, ClaimBatch)>,
     /// The job of each claim, by batch.
     jobs: Vec<Vec<usize>>,
@@ -104,6 +108,11 @@ impl Engine {
                 cursors,
             }) => {
                 self.planning.sample(sent, now, server);
+                let config = &self.shared.config;
+                let hand_over = config.drain.saturating_add(2 * config.timing.ttl());
+                let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
+                // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
+                let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
                 for (job, cursor) in state.jobs.iter().zip(cursors) {
                     let rule = self.shared.config.jobs[*job].rule.clone();
                     self.planner.begin(*job, rule, cursor, late_from);
@@ -160,12 +169,7 @@ impl Engine {
                 jobs.push(job);
             }
         }
-        let mut flight = Flight {
-            batches: Vec::new(),
-            jobs: Vec::new(),
-            again_at: None,
-            asker: None,
-        };
+        let mut flight = Flight::default();
         for (index, (claims, jobs)) in by_group {
             flight.batches.push((index, self.batch(index, claims)));
             flight.jobs.push(jobs);
@@ -221,6 +225,7 @@ impl Engine {
         let claims: usize = batches.iter().map(|batch| batch.claims.len()).sum();
         tracing::trace!(claims, "claims sent in one round trip");
         flight.again_at = None;
+        flight.since.get_or_insert(now);
         self.ticks.flights.insert(id, flight);
         let store = Arc::clone(&self.store);
         self.ask(async move { store.claim(batches).await }, move |answers| {
@@ -233,10 +238,9 @@ impl Engine {
             return;
         };
         let mut again = Flight {
-            batches: Vec::new(),
-            jobs: Vec::new(),
+            since: flight.since,
             again_at: Some(now + self.shared.config.timing.retry()),
-            asker: None,
+            ..Flight::default()
         };
         let mut asker = flight.asker;
         for (((index, batch), jobs), answer) in flight.batches.into_iter().zip(flight.jobs).zip(answers) {
@@ -249,8 +253,11 @@ impl Engine {
                 }
                 // The same claims again, which get the same answer: while the leadership lasts.
                 Err(_) if self.groups[index].gate.trusts(batch.term) => {
-                    again.batches.push((index, batch));
-                    again.jobs.push(jobs);
+                    let (batch, jobs) = self.still_in_time(now, again.since.unwrap_or(now), batch, jobs);
+                    if !jobs.is_empty() {
+                        again.batches.push((index, batch));
+                        again.jobs.push(jobs);
+                    }
                 }
                 // The next renewal says the same, and demotes.
                 Ok(Claimed::NotYours) | Err(_) => {}
@@ -374,8 +381,8 @@ impl Engine {
         let flight = Flight {
             batches: vec![(index, self.batch(index, vec![claim]))],
             jobs: vec![vec![job]],
-            again_at: None,
             asker: Some(asker),
+            ..Flight::default()
         };
         self.send_claims(now, flight);
     }

@@ -1,0 +1,54 @@
+//! How long a claim without an answer is asked again.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+
+use super::super::Engine;
+use crate::clock::Moment;
+use crate::store::{Claim, ClaimBatch, Want};
+
+impl Engine {
+    /// Keeps what is asked again the same way, and has the rest planned anew: its ticks are missed by now, and the policy decides.
+    ///
+    /// Should a claim that is given up have been taken all the same, the next one finds the cursor moved, and settles its run as
+    /// not started.
+    pub(super) fn still_in_time(
+        &mut self,
+        now: Moment,
+        since: Moment,
+        mut batch: ClaimBatch,
+        jobs: Vec<usize>,
+    ) -> (ClaimBatch, Vec<usize>) {
+        let claims = std::mem::take(&mut batch.claims);
+        // The ticks of one job are decided in order: all of its claims are given up, or none.
+        let given_up: BTreeSet<usize> = (claims.iter().zip(&jobs))
+            .filter(|(claim, job)| !self.is_in_time(now, since, claim, **job))
+            .map(|(_, job)| *job)
+            .collect();
+        let mut kept = Vec::new();
+        for (claim, job) in claims.into_iter().zip(jobs) {
+            if !given_up.contains(&job) {
+                batch.claims.push(claim);
+                kept.push(job);
+            }
+        }
+        for job in given_up {
+            self.planner.again(job);
+        }
+        (batch, kept)
+    }
+
+    fn is_in_time(&self, now: Moment, since: Moment, claim: &Claim, job: usize) -> bool {
+        if matches!(claim.want, Want::Extra(_)) {
+            return true;
+        }
+        let timing = self.shared.config.timing;
+        // One lost answer, or two, are no reason: the same claim gets the same answer.
+        if now.since(since) <= 2 * (timing.operation() + timing.retry()) {
+            return true;
+        }
+        let grace = SignedDuration::try_from(self.shared.config.jobs[job].rule.grace).unwrap_or(SignedDuration::MAX);
+        claim.want == Want::Run && self.planning.at(now).duration_since(claim.tick) <= grace
+    }
+}
