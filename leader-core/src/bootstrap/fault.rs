@@ -112,6 +112,15 @@ pub enum Fault {
         /// The names that exist.
         known: String,
     },
+    /// A setting names a group that the program does not have.
+    #[error("`{group}` is no group of this program; it has {known}")]
+    #[non_exhaustive]
+    UnknownGroup {
+        /// The name.
+        group: String,
+        /// The names that exist.
+        known: String,
+    },
     /// A long-lived body asks for a tick.
     #[error("`{job}` is a `while_leading` body and has no tick: take a `Lead` instead")]
     #[non_exhaustive]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Bootstrap;
 use super::fault::Fault;
-use super::settings::{Faults, Vars, refused};
+use super::settings::{Faults, Vars, job_prefix, refused};
 use crate::job::extract::Needs;
 use crate::job::record::{Body, Record, Trigger};
 use crate::names::{DEFAULT_GROUP, GroupName, JobName};
@@ -59,6 +59,7 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, faults: &mut Faults) -> Gath
         groups: groups(given, &records, faults),
         ..Gathered::default()
     };
+    vars.warn_of_strangers(&records);
     records.retain(|record| record.body.is_some());
     check_names(given, &records, faults);
     let off = jobs_off(vars, faults);
@@ -172,20 +173,25 @@ type Reader = fn(&str) -> Result<Schedule, ScheduleError>;
 
 /// The environment's word, else the code's, else the attribute's.
 fn wish_of<'a>(record: &Record, changes: impl Iterator<Item = &'a JobSettings>, vars: Vars) -> Result<Wish, Fault> {
-    let upper = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    let prefix = format!("LEADER_JOB_{}", record.name.chars().map(upper).collect::<String>());
+    let prefix = job_prefix(record.name);
+    let both = ["CRON", "EVERY"].map(|kind| vars.get(&format!("{prefix}_{kind}")));
+    if let [Some(cron), Some(_)] = &both {
+        let reason = format!("{prefix}_EVERY is set as well: unset one of them");
+        return Err(refused(&format!("{prefix}_CRON"), cron, &reason));
+    }
     let readers: [(&str, Reader); 2] = [("CRON", Schedule::cron), ("EVERY", Schedule::every)];
     for (kind, parse) in readers {
         let variable = format!("{prefix}_{kind}");
         match vars.get(&variable) {
             None => {}
             Some(value) if value == "off" => return Ok(Wish::Off),
+            Some(value) if matches!(record.trigger, Trigger::WhileLeading) => {
+                return Err(refused(
+                    &variable,
+                    &value,
+                    "the body runs while its group is led, and can only be `off`",
+                ));
+            }
             Some(value) => {
                 let parsed = parse(&value).map_err(|error| refused(&variable, &value, &error.to_string()))?;
                 return Ok(Wish::Scheduled(parsed));

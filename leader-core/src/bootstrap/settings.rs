@@ -8,11 +8,39 @@ use super::fault::{BootstrapError, Fault};
 use super::source::Source;
 use super::{Bootstrap, jobs};
 use crate::clock::Clock;
+use crate::job::record::Record;
 use crate::names::{GroupName, Holder, InstanceId, Namespace, ServiceName};
 use crate::runtime::config::{Candidacy, Config};
 use crate::runtime::shared::Shared;
 use crate::schedule::parse_duration;
 use crate::timing::Timing;
+
+/// The variables that are not a job's.
+const VARIABLES: &[&str] = &[
+    "LEADER_CAMPAIGN",
+    "LEADER_DRAIN",
+    "LEADER_FIRST_START",
+    "LEADER_INSTANCE_ID",
+    "LEADER_JOBS",
+    "LEADER_NAMESPACE",
+    "LEADER_REDIS_URL",
+    "LEADER_REQUIRE_STORE",
+    "LEADER_SERVICE",
+    "LEADER_STORE",
+    "LEADER_TTL",
+];
+
+/// How the variables of a job begin.
+pub(super) fn job_prefix(name: &str) -> String {
+    let upper = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    format!("LEADER_JOB_{}", name.chars().map(upper).collect::<String>())
+}
 
 /// Where environment variables come from.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +78,26 @@ impl Vars {
             return Vec::new();
         }
         unreadable(std::env::vars_os())
+    }
+
+    /// Tells of variables that look like ours and are nobody's: a typo, or another program's. Not a fault, because binaries of one
+    /// service with other jobs may share an environment.
+    pub(super) fn warn_of_strangers(self, records: &[&Record]) {
+        if self.0.is_some() {
+            return;
+        }
+        let ours: Vec<_> = records.iter().map(|record| job_prefix(record.name)).collect();
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy().into_owned();
+            let job = name.strip_suffix("_CRON").or_else(|| name.strip_suffix("_EVERY"));
+            let known = VARIABLES.contains(&name.as_str()) || job.is_some_and(|job| ours.iter().any(|our| our == job));
+            if name.starts_with("LEADER_") && !known {
+                tracing::warn!(
+                    variable = name,
+                    "no setting has this name, and it is ignored: a typo, or a job of another program?"
+                );
+            }
+        }
     }
 
     fn duration(self, name: &str) -> Result<Option<Duration>, Fault> {
@@ -127,6 +175,14 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .extend(given.states.doubled.iter().map(|state| Fault::DoubledState { state }));
 
     let gathered = jobs::gather(&given, vars, &mut faults);
+    if let Candidacy::Only(only) = &candidacy {
+        let strangers = only.iter().filter(|group| !gathered.groups.contains(group));
+        let ours: Vec<_> = gathered.groups.iter().map(GroupName::as_str).collect();
+        faults.0.extend(strangers.map(|group| Fault::UnknownGroup {
+            group: group.to_string(),
+            known: format!("`{}`", ours.join("`, `")),
+        }));
+    }
     let (Some(namespace), Some(service), Some(instance), Some(source), []) =
         (namespace, service, instance, source, faults.0.as_slice())
     else {

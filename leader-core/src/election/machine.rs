@@ -180,6 +180,8 @@ impl Election {
                         belief.failures = 0;
                         belief.renew_at = sent + self.timing.renew();
                         belief.until = belief.until.max(sent + self.timing.trust());
+                        // The end that bodies were told of has not come.
+                        belief.told &= belief.draining.is_some();
                         let (term, until) = (belief.term, belief.until);
                         self.commands.push_back(Command::Extend { term, until });
                     }

@@ -155,6 +155,22 @@ fn without_any_answer_trust_ends_on_time_and_bodies_are_told_before() {
     );
 }
 
+/// A renewal that succeeds at the last moment takes back what bodies were told; the next end is told anew.
+#[test]
+fn a_lead_that_goes_on_after_all_is_whole_again() {
+    let mut bench = Bench::leading(5);
+    let commands = bench.pass(ms(1400));
+    assert!(commands.contains(&Command::Tell { term: 5 }), "{commands:?}");
+    let mut renewals = commands.iter().filter_map(|command| match command {
+        Command::Renew { attempt, .. } => Some(*attempt),
+        _ => None,
+    });
+    let last = renewals.next_back().unwrap();
+    bench.reply(last, Reply::Renewed);
+    assert!(matches!(bench.commands().as_slice(), [Command::Extend { term: 5, .. }]));
+    assert!(bench.pass(ms(1800)).contains(&Command::Tell { term: 5 }), "told anew");
+}
+
 #[test]
 fn an_answer_after_the_end_of_trust_is_a_loss_first() {
     let mut bench = Bench::leading(5);

@@ -177,6 +177,21 @@ impl Gate {
         });
     }
 
+    /// Takes it back: the end that the bodies of `term` were told of has not come.
+    pub(crate) fn untell(&self, term: u64) {
+        self.told.send_if_modified(|told| {
+            let was_told = *told == term;
+            if was_told {
+                *told = term - 1;
+            }
+            was_told
+        });
+    }
+
+    pub(crate) fn is_told(&self, term: u64) -> bool {
+        *self.told.borrow() >= term
+    }
+
     /// Whether a call may enter now.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
@@ -313,7 +328,7 @@ impl Lead {
     /// Whether the body has been told to stop, or trust has ended.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        *self.gate.told.borrow() >= self.term || !self.is_leading()
+        self.gate.is_told(self.term) || !self.is_leading()
     }
 
     /// Completes when the body should stop: a little before trust ends (1 s, at most a fifth of the TTL), and at once on step-down
@@ -413,5 +428,10 @@ mod tests {
         assert!(lead.is_cancelled());
         gate.tell(3);
         lead.cancelled().await;
+        gate.untell(7);
+        assert!(!lead.is_cancelled(), "a renewal came in time after all");
+        gate.untell(6);
+        gate.tell(7);
+        assert!(lead.is_cancelled());
     }
 }

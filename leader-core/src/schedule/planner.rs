@@ -67,17 +67,24 @@ struct Plan {
     cursor: Timestamp,
     /// Ticks from here on are late, however old.
     late_from: Option<Timestamp>,
+    /// Late ticks up to here are run one after another: nobody could have run them in time.
+    in_turn_until: Option<Timestamp>,
     wake: Option<Timestamp>,
+    /// Due, and not to be decided yet.
+    held: bool,
 }
 
 impl Planner {
-    /// Begins to plan a job from its cursor. What fell due from `late_from` on is late, whatever the policy.
-    pub fn begin(&mut self, job: usize, rule: Rule, cursor: Timestamp, late_from: Option<Timestamp>) {
+    /// Begins to plan a job from its cursor. What fell due from `late_from` until `now` is late, whatever the policy, and is run one
+    /// tick after another.
+    pub fn begin(&mut self, job: usize, rule: Rule, cursor: Timestamp, late_from: Option<Timestamp>, now: Timestamp) {
         let plan = Plan {
             rule,
             cursor,
             late_from,
+            in_turn_until: late_from.map(|_| now),
             wake: None,
+            held: false,
         };
         self.plans.insert(job, plan);
         self.await_next(job);
@@ -106,8 +113,9 @@ impl Planner {
         None
     }
 
-    /// The decisions due now, by job; each job is then busy until [`answered`](Self::answered).
-    pub fn due(&mut self, now: Timestamp) -> Vec<(usize, Vec<Step>)> {
+    /// The decisions due now, by job; each job is then busy until [`answered`](Self::answered). A job that is `held` is
+    /// decided when it is [released](Self::release).
+    pub fn due(&mut self, now: Timestamp, held: impl Fn(usize) -> bool) -> Vec<(usize, Vec<Step>)> {
         let mut all = Vec::new();
         while let Some(at) = self.next_wake() {
             // A timer that fires early finds nothing due: the planned tick is compared with the time, never a timer.
@@ -119,6 +127,10 @@ impl Planner {
             };
             let Some(plan) = self.plans.get_mut(&job) else { continue };
             plan.wake = None;
+            plan.held = held(job);
+            if plan.held {
+                continue;
+            }
             let steps = plan.decide(now);
             if steps.is_empty() {
                 self.await_next(job);
@@ -144,6 +156,17 @@ impl Planner {
             // What falls due meanwhile queues behind as late.
             plan.late_from = plan.late_from.or_else(|| plan.rule.schedule.next(plan.cursor));
             plan.wake = None;
+        }
+    }
+
+    /// The reason to hold a job is gone.
+    pub fn release(&mut self, job: usize) {
+        if self
+            .plans
+            .get_mut(&job)
+            .is_some_and(|plan| std::mem::take(&mut plan.held))
+        {
+            self.await_next(job);
         }
     }
 
@@ -222,6 +245,15 @@ impl Plan {
                 }];
             }
         }
+        if let Some(tick) = first_late.filter(|tick| self.in_turn_until.is_some_and(|until| *tick <= until)) {
+            self.late_from = schedule.next(tick);
+            return vec![Step {
+                tick,
+                cursor,
+                kind: StepKind::Owed,
+                passed,
+            }];
+        }
         let mut tick = first_late;
         while let Some(at) = tick.filter(|at| *at <= newest) {
             if steps.len() == AT_ONCE {
@@ -293,14 +325,14 @@ mod tests {
             missed,
         };
         let mut planner = Planner::default();
-        planner.begin(0, rule, at(cursor), late_from.map(at));
+        planner.begin(0, rule, at(cursor), late_from.map(at), at("12:00:38"));
         planner
     }
 
     type Shown = (String, StepKind, Option<(MissedReason, u64)>);
 
     fn steps(planner: &mut Planner, now: &str) -> Vec<Shown> {
-        let mut due = planner.due(at(now));
+        let mut due = planner.due(at(now), |_| false);
         let steps = due.pop().map(|(_, steps)| steps).unwrap_or_default();
         let show = |step: Step| {
             let tick = step.tick.strftime("%H:%M:%S").to_string();
@@ -402,28 +434,51 @@ mod tests {
     fn case_35_ticks_of_a_drain_are_late() {
         for missed in [Missed::Skip, Missed::Latest] {
             let mut planner = planner("10s", missed, "12:00:00", Some("12:00:05"));
-            let ticks: Vec<_> = steps(&mut planner, "12:00:38").into_iter().map(|step| step.0).collect();
-            assert_eq!(ticks, ["12:00:10", "12:00:20", "12:00:30"]);
+            for tick in ["12:00:10", "12:00:20", "12:00:30"] {
+                assert_eq!(
+                    steps(&mut planner, "12:00:38"),
+                    [(tick.to_owned(), StepKind::Owed, None)]
+                );
+                planner.rest(0, at(tick));
+                assert_eq!(planner.next_wake(), None, "one after another");
+                planner.resume(0);
+            }
+            assert_eq!(
+                steps(&mut planner, "12:00:40"),
+                [("12:00:40".to_owned(), StepKind::Run, None)]
+            );
         }
         let mut planner = planner("10s", Missed::Skip, "12:00:00", Some("12:00:15"));
         assert_eq!(
             steps(&mut planner, "12:00:38"),
-            [
-                ("12:00:20".to_owned(), StepKind::Run, Some((MissedReason::Skipped, 1))),
-                ("12:00:30".to_owned(), StepKind::Run, None)
-            ]
+            [("12:00:20".to_owned(), StepKind::Owed, Some((MissedReason::Skipped, 1))),]
         );
     }
 
     #[test]
     fn a_long_queue_of_late_ticks_is_cut_into_decisions() {
-        let mut planner = planner("1s", Missed::Latest, "12:00:00", Some("12:00:00"));
-        let first = planner.due(at("12:05:00")).pop().unwrap().1;
+        let mut planner = planner("1s", Missed::Latest, "12:00:00", None);
+        // An owed run took five minutes.
+        planner.rest(0, at("12:00:00"));
+        planner.resume(0);
+        let first = planner.due(at("12:05:00"), |_| false).pop().unwrap().1;
         assert_eq!(first.len(), AT_ONCE);
         planner.answered(0, first.last().unwrap().tick);
-        let second = planner.due(at("12:05:00")).pop().unwrap().1;
+        let second = planner.due(at("12:05:00"), |_| false).pop().unwrap().1;
         assert_eq!(second[0].cursor, first.last().unwrap().tick);
         assert!(second.iter().all(|step| step.kind == StepKind::Run));
+    }
+
+    #[test]
+    fn a_held_job_is_decided_when_it_is_let_go() {
+        let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
+        assert!(planner.due(at("12:00:10"), |_| true).is_empty());
+        assert_eq!(planner.next_wake(), None);
+        planner.release(0);
+        assert_eq!(
+            steps(&mut planner, "12:00:11"),
+            [("12:00:10".to_owned(), StepKind::Run, None)]
+        );
     }
 
     #[test]
@@ -460,7 +515,7 @@ mod tests {
             grace: DEFAULT_GRACE,
             missed: Missed::Latest,
         };
-        planner.begin(0, rule, at("17:00:00"), None);
+        planner.begin(0, rule, at("17:00:00"), None, at("17:00:00"));
         assert_eq!(steps(&mut planner, "17:00:03"), []);
         assert_eq!(planner.next_wake(), Some(at("17:00:10")));
     }

@@ -77,7 +77,12 @@ impl Engine {
                     draining_since,
                 } => self.send_release(now, index, attempt, term, draining_since),
                 Command::Lead { term, until } => self.lead(now, index, term, until),
-                Command::Extend { term: _, until } => state.gate.extend(until),
+                Command::Extend { term, until } => {
+                    state.gate.extend(until);
+                    if state.draining.is_none() {
+                        state.gate.untell(term);
+                    }
+                }
                 Command::Tell { term } => state.gate.tell(term),
                 Command::Drain { term, bound: _ } => self.drain(index, term),
                 Command::Lose { term, reason, ended } => self.lose(index, term, reason, ended),

@@ -238,6 +238,15 @@ impl Engine {
                     term,
                 };
                 let name = life.spec.name.clone();
+                // A body that was told to stop has only obeyed.
+                if self
+                    .shared
+                    .gates
+                    .get(group.as_str())
+                    .is_some_and(|gate| gate.is_told(term))
+                {
+                    return;
+                }
                 self.shared.tell(Event::BodyEnded {
                     name,
                     group,

@@ -78,6 +78,11 @@ impl Runs {
         self.alive.entry(job).or_default().push(fence);
     }
 
+    /// Whether a run of the job has ended and the store has not taken its result.
+    pub(super) fn is_untold(&self, job: usize) -> bool {
+        self.ended.values().any(|ended| ended.job == job)
+    }
+
     /// Forgets a run whose result the store has, or never will have.
     fn forget(&mut self, id: RunId) -> Option<Ended> {
         let ended = self.ended.remove(&id)?;

@@ -115,7 +115,7 @@ impl Engine {
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
                 for (job, cursor) in state.jobs.iter().zip(cursors) {
                     let rule = self.shared.config.jobs[*job].rule.clone();
-                    self.planner.begin(*job, rule, cursor, late_from);
+                    self.planner.begin(*job, rule, cursor, late_from, server);
                 }
             }
             // The next renewal says the same, and demotes.
@@ -144,7 +144,9 @@ impl Engine {
                 self.take_over(now, index, term);
             }
         }
-        let due = self.planner.due(self.planning.at(now));
+        // A claim that overtakes the result of the run before it would find that run open.
+        let runs = &self.runs;
+        let due = self.planner.due(self.planning.at(now), |job| runs.is_untold(job));
         if !due.is_empty() {
             let flight = self.claims(due);
             self.send_claims(now, flight);
@@ -154,7 +156,13 @@ impl Engine {
             .map(|(id, _)| *id)
             .collect();
         for id in again {
-            if let Some(flight) = self.ticks.flights.remove(&id) {
+            let Some(mut flight) = self.ticks.flights.remove(&id) else {
+                continue;
+            };
+            if flight.jobs.iter().flatten().any(|job| self.runs.is_untold(*job)) {
+                flight.again_at = Some(now + self.shared.config.timing.retry());
+                self.ticks.flights.insert(id, flight);
+            } else {
                 self.send_claims(now, flight);
             }
         }

@@ -24,7 +24,14 @@ pub fn parse(url: &str) -> Result<ConnectionInfo, StoreError> {
     if secure && !cfg!(feature = "tls") {
         return Err(StoreError::config(NEEDS_TLS));
     }
-    url.parse().map_err(fault::from_redis)
+    url.parse().map_err(|error| {
+        // A password would stand before an `@`.
+        let shown = if url.contains('@') { "the URL" } else { url };
+        let advice = format!(
+            "`{shown}` is no store: write `redis://host:6379`, `rediss://host:6379` or `unix:///path/to/socket`"
+        );
+        StoreError::config(advice).with_source(error)
+    })
 }
 
 /// A client for `info` with sockets that notice a dead peer.

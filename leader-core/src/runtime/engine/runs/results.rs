@@ -117,14 +117,16 @@ impl Engine {
             };
             let name = self.groups[group].gate.group();
             tracing::warn!(group = %name, job = %end.job, fence = end.fence, "the result of a run could not be told and is given up");
-            let resting = self.runs.forget(id).and_then(|ended| ended.resting);
-            self.resume(group, resting);
+            if let Some(ended) = self.runs.forget(id) {
+                self.resume(group, &ended);
+            }
         }
     }
 
-    /// Lets a job that rested be planned again, unless a later leadership plans it by now.
-    fn resume(&mut self, group: Group, resting: Option<(usize, u64)>) {
-        if let Some((job, term)) = resting
+    /// Lets a job that waited for a result be planned again; one that rested, unless a later leadership plans it by now.
+    fn resume(&mut self, group: Group, ended: &Ended) {
+        self.planner.release(ended.job);
+        if let Some((job, term)) = ended.resting
             && self.groups[group].taken_over == Some(term)
         {
             self.planner.resume(job);
@@ -140,7 +142,7 @@ impl Engine {
         let Some(ended) = self.runs.forget(RunId { group, fence }) else {
             return;
         };
-        self.resume(group, ended.resting);
+        self.resume(group, &ended);
         if let Some(asker) = ended.asker {
             let _ = asker.send(Ok((outcome, end.error.clone())));
         }
