@@ -43,6 +43,7 @@ async fn a_captured_value_is_dropped_where_bodies_run() {
         }
     }
     let instance = bootstrap(Embedded::new()).state(7_u64).await.unwrap();
+    let mut events = instance.events();
     let (tell, told) = std::sync::mpsc::channel();
     let captured = Captured(tell);
     let body = instance
@@ -51,6 +52,8 @@ async fn a_captured_value_is_dropped_where_bodies_run() {
             async {}
         })
         .unwrap();
+    // Between two starts nobody else holds it.
+    while !matches!(events.recv().await.unwrap().event, Event::BodyEnded { .. }) {}
     body.stop();
     let told = tokio::task::spawn_blocking(move || told.recv_timeout(Duration::from_secs(8)));
     let thread = told.await.unwrap().expect("it is dropped");
