@@ -202,7 +202,7 @@ async fn show(
             let group = GROUPS[chosen];
             let foot = [
                 note.to_owned(),
-                format!("[{group}] leader: s stop  k kill  f freeze  d step down | tab group  r restart  q quit"),
+                format!("{group}: s stop  k kill  f freeze  d step-down  | tab group  r restart  q quit"),
             ];
             let lines = View::of(fleet).await?.screen(terminal::height(), &head, &foot);
             terminal.draw(&lines)?;

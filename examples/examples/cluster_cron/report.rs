@@ -79,7 +79,7 @@ impl Report {
     pub fn line(&self) -> String {
         let others = self.sum(|outcome| !outcome.is_ran() && !outcome.is_missed());
         format!(
-            "{} ticks due = {} ran + {} missed + {others} other outcomes + {} pending{}; {} started twice; {} handovers",
+            "{} ticks due = {} ran + {} missed + {others} other + {} pending{}; {} twice; {} handovers",
             self.due,
             self.ran(),
             self.missed(),

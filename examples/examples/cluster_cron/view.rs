@@ -164,8 +164,8 @@ impl View {
         }
         lines.push(String::new());
         lines.push(dim(&format!(
-            "{:<10}{:<16}{:<10}{:<10}{:<18}{:<9}{}",
-            "TICK", "JOB", "GROUP", "INSTANCE", "FENCE", "LAG", "OUTCOME"
+            "{:<9}{:<15}{:<8}{:<6}{:<17}{:<8}{}",
+            "TICK", "JOB", "GROUP", "ON", "FENCE", "LAG", "OUTCOME"
         )));
         let room = height.saturating_sub(lines.len() + foot.len() + 3);
         for line in self.ticks.iter().take(room) {
@@ -180,7 +180,7 @@ impl View {
                 line.fence.to_string()
             };
             lines.push(format!(
-                "{:<10}{:<16}{:<10}{:<10}{fence:<18}{:<9}{outcome}",
+                "{:<9}{:<15}{:<8}{:<6}{fence:<17}{:<8}{outcome}",
                 clock(line.tick),
                 line.job,
                 line.group,
