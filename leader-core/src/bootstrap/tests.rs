@@ -124,6 +124,27 @@ fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
+fn groups_and_schedules_that_cannot_be_meant_are_refused() {
+    let strange = faults(given(&[("LEADER_CAMPAIGN", "tokens,defalt")]));
+    assert_eq!(strange.len(), 1, "{strange:#?}");
+    assert!(
+        strange[0].starts_with("`defalt` is no group of this program; it has `default`"),
+        "{strange:#?}"
+    );
+    let doubled = faults(given(&[
+        ("LEADER_JOB_SCHEDULED_CRON", "0 4 * * *"),
+        ("LEADER_JOB_SCHEDULED_EVERY", "1h"),
+        ("LEADER_JOB_STANDING_CRON", "0 4 * * *"),
+    ]));
+    assert_eq!(doubled.len(), 2, "{doubled:#?}");
+    assert!(
+        doubled[0].contains("LEADER_JOB_SCHEDULED_EVERY is set as well"),
+        "{doubled:#?}"
+    );
+    assert!(doubled[1].contains("can only be `off`"), "{doubled:#?}");
+}
+
+#[test]
 fn one_process_may_keep_its_store_to_itself_under_kubernetes() {
     config(given(&[("KUBERNETES_SERVICE_HOST", "10.0.0.1")]).single_process());
 }
