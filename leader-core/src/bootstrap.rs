@@ -7,6 +7,7 @@ mod source;
 #[cfg(all(test, feature = "macros"))]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -51,8 +52,8 @@ use source::Source;
 /// ```
 ///
 /// Every plain setting can also be given by an environment variable, which wins over the code: `LEADER_NAMESPACE`,
-/// `LEADER_SERVICE`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
-/// `LEADER_FIRST_START`, `LEADER_REQUIRE_STORE`, `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for
+/// `LEADER_SERVICE`, `LEADER_VERSION`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
+/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_REQUIRE_STORE`, `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for
 /// every other character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression).
 #[must_use = "an instance starts when the builder is awaited"]
 pub fn bootstrap(store: impl IntoStore) -> Bootstrap {
@@ -62,11 +63,14 @@ pub fn bootstrap(store: impl IntoStore) -> Bootstrap {
 /// The settings of an instance that is about to start; made by [`bootstrap`].
 #[must_use = "an instance starts when the builder is awaited"]
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a promise or a wish of its own")]
 pub struct Bootstrap {
     source: Result<Source, Fault>,
     namespace: Option<String>,
     service: Option<String>,
     instance_id: Option<String>,
+    version: Option<String>,
+    labels: BTreeMap<String, String>,
     timing: Timing,
     drain: Duration,
     groups: Vec<String>,
@@ -78,6 +82,7 @@ pub struct Bootstrap {
     records: Vec<&'static Record>,
     states: States,
     first_start: bool,
+    exclusive_id: bool,
     require_store: bool,
     single_process: bool,
     events: broadcast::Sender<Stamped>,
@@ -94,6 +99,8 @@ impl Bootstrap {
             namespace: None,
             service: None,
             instance_id: None,
+            version: None,
+            labels: BTreeMap::new(),
             timing: Timing::default(),
             drain: DRAIN,
             groups: Vec::new(),
@@ -104,6 +111,7 @@ impl Bootstrap {
             records: Vec::new(),
             states: States::default(),
             first_start: false,
+            exclusive_id: false,
             require_store: false,
             single_process: false,
             events: broadcast::Sender::new(BACKLOG),
@@ -129,10 +137,33 @@ impl Bootstrap {
         self
     }
 
+    /// The program's version, as `env!("CARGO_PKG_VERSION")`. The fleet's roster shows it, and when a group falls vacant the newest
+    /// version comes first, so that a roll-out hands its groups on once. Compared by its numbers.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
+        self
+    }
+
+    /// What the roster shows beside this instance, such as its zone or its pod.
+    pub fn labels<N: Into<String>, V: Into<String>>(mut self, labels: impl IntoIterator<Item = (N, V)>) -> Self {
+        let labels = labels.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.labels.extend(labels);
+        self
+    }
+
     /// A label for this instance; host name, process id and a random part, unless given. It does not make two processes one: what
     /// a lease names has a random part besides.
     pub fn instance_id(mut self, id: impl Into<String>) -> Self {
         self.instance_id = Some(id.into());
+        self
+    }
+
+    /// The promise that at most one process with this instance's id is alive at any time, as the platform keeps it for a named pod of a
+    /// stateful set: a restarted process takes its predecessor's leases over at once instead of waiting for their ends. It needs
+    /// [`instance_id`](Self::instance_id). When the promise is broken all the same, both processes say so, and neither takes a
+    /// lease of the other any more.
+    pub fn exclusive_id(mut self, exclusive: bool) -> Self {
+        self.exclusive_id = exclusive;
         self
     }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use tokio::sync::broadcast;
 
 use crate::clock::Moment;
-use crate::election::Lost;
+use crate::election::{Lost, Oddity};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, InstanceId, JobName};
@@ -66,6 +66,56 @@ pub enum Event {
         group: GroupName,
         /// For how long.
         remaining: Duration,
+    },
+    /// A lease was found in an odd state. Told when it is first seen, and again after it was gone.
+    #[non_exhaustive]
+    OddLease {
+        /// The group.
+        group: GroupName,
+        /// Who holds it, as far as that can be told.
+        holder: Option<String>,
+        /// What is odd.
+        oddity: Oddity,
+    },
+    /// Another instance has asked this one to step down: it drains and gives the group up.
+    #[non_exhaustive]
+    StepDownAsked {
+        /// The group.
+        group: GroupName,
+        /// The term that the request is meant for.
+        term: u64,
+        /// Who asked.
+        by: String,
+        /// Why, in the asker's words; may be empty.
+        reason: String,
+    },
+    /// Another process of the same instance id is alive. Neither takes a lease of the other.
+    #[non_exhaustive]
+    DuplicateId {
+        /// The id.
+        instance: InstanceId,
+        /// The other process: the id and its random part.
+        other: String,
+    },
+    /// This instance leads a group and lacks a job of it that another instance has: the job does not run.
+    #[non_exhaustive]
+    Uncovered {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: String,
+        /// An instance that has it.
+        member: String,
+    },
+    /// This instance gives a group up for another that has more of the group's jobs.
+    #[non_exhaustive]
+    MakingWay {
+        /// The group.
+        group: GroupName,
+        /// The term that ends.
+        term: u64,
+        /// The other instance.
+        member: String,
     },
     /// A job's body was started.
     #[non_exhaustive]

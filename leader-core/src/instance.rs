@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use signals::Signals;
-pub use status::{GroupWatch, JobStatus, LedgerError, StepDownError, UnknownGroup};
+pub use status::{FleetError, GroupWatch, JobStatus, LedgerError, UnknownGroup};
 
 use crate::event::Events;
 use crate::job::gate::{GroupStatus, Lead};
@@ -20,6 +20,8 @@ use crate::job::scope::{self, Scope, Skipped};
 use crate::names::{InstanceId, JobName, Namespace, ServiceName};
 use crate::runtime::config::LifeSpec;
 use crate::runtime::engine::{Input, Request};
+pub use crate::runtime::fleet::Member;
+pub use crate::runtime::requests::StepDownError;
 use crate::runtime::shared::Shared;
 use crate::store::JobLedger;
 use crate::timing::Timing;
@@ -203,21 +205,47 @@ impl Instance {
         Ok(WhileLeading { shared, name })
     }
 
-    /// Gives up the lead of a group: nothing new starts, running bodies are told and waited for (the drain bound at the most), then
-    /// the lease is given back and this instance stays out of the race for the cool-down. Resolves when the lease is given back or
-    /// lost. Dropping the future does not stop the step-down.
+    /// Ends the present leadership of a group, wherever in the fleet it is led.
+    ///
+    /// Led here: nothing new starts, running bodies are told and waited for (the drain bound at the most), then the lease is given
+    /// back and this instance stays out of the race for the cool-down. Led elsewhere: the request is kept in the store, names the
+    /// term that it is meant for, and reaches that leader at once or with its next renewal, which then does the same. Resolves when
+    /// the term has ended. Dropping the future does not stop the step-down.
     ///
     /// # Errors
-    /// [`StepDownError::NotLeader`] when this instance does not lead the group.
+    /// [`StepDownError`], when nobody leads the group or the leader could not be asked; a leader that does not answer is waited for
+    /// two TTLs and the drain bound.
     pub async fn step_down(&self, group: &str) -> Result<(), StepDownError> {
-        let not_leader = || StepDownError::NotLeader(group.to_owned());
-        let name = self.shared.gates.get(group).ok_or_else(not_leader)?.group().clone();
+        self.step_down_because(group, "").await
+    }
+
+    /// Like [`step_down`](Self::step_down), with a reason that the leader tells in its log and events; cut to 200 characters, on
+    /// one line.
+    ///
+    /// # Errors
+    /// As for [`step_down`](Self::step_down).
+    pub async fn step_down_because(&self, group: &str, reason: &str) -> Result<(), StepDownError> {
+        let Some(gate) = self.shared.gates.get(group) else {
+            return Err(StepDownError::UnknownGroup(group.to_owned()));
+        };
+        let plain = reason.chars().map(|c| if c.is_control() { ' ' } else { c });
         let (done, over) = oneshot::channel();
-        self.shared
-            .send(Input::Request(Request::StepDown { group: name, done }));
-        over.await
-            .map_err(|_| StepDownError::Stopped)?
-            .map_err(|()| not_leader())
+        self.shared.send(Input::Request(Request::StepDown {
+            group: gate.group().clone(),
+            reason: plain.take(200).collect(),
+            done,
+        }));
+        over.await.map_err(|_| StepDownError::Stopped)?
+    }
+
+    /// The living instances of the fleet, this one included, as the roster in the store knows them. Cancel safe.
+    ///
+    /// # Errors
+    /// [`FleetError`], when the store does not answer.
+    pub async fn fleet(&self) -> Result<Vec<Member>, FleetError> {
+        let (answer, read) = oneshot::channel();
+        self.shared.send(Input::Request(Request::Fleet { answer }));
+        read.await.map_err(|_| FleetError::Stopped)?.map_err(FleetError::Store)
     }
 
     /// Completes at the first SIGTERM or SIGINT (Ctrl-C elsewhere). Installs the handlers when first polled, and no sooner. Cancel

@@ -25,9 +25,11 @@ extern crate self as leader_core;
 
 pub use bootstrap::{Bootstrap, BootstrapError, Env, Fault, IntoStore, JobSettings, bootstrap, env};
 pub use clock::{Clock, Moment};
-pub use election::Lost;
+pub use election::{Lost, Oddity};
 pub use event::{Event, Events, EventsError, Stamped};
-pub use instance::{Group, GroupWatch, Instance, JobStatus, LedgerError, StepDownError, UnknownGroup, WhileLeading};
+pub use instance::{
+    FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Member, StepDownError, UnknownGroup, WhileLeading,
+};
 pub use job::extract::{Extract, ExtractLeading, State};
 pub use job::gate::{GroupStatus, Lead, Role};
 pub use job::outcome::{Outcome, Ran, UnknownOutcome};

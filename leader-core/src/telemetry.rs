@@ -1,5 +1,6 @@
 //! Events as log lines.
 
+use crate::election::Oddity;
 use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
 
@@ -63,6 +64,58 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         }
         Event::StoreFailed { error } => tracing::warn!(instance, error, "the store does not answer"),
         Event::StoreRecovered => tracing::info!(instance, "the store answers again"),
+        Event::Stopped { .. } => tracing::info!(instance, "instance left its fleet"),
+        Event::OddLease { .. }
+        | Event::StepDownAsked { .. }
+        | Event::DuplicateId { .. }
+        | Event::Uncovered { .. }
+        | Event::MakingWay { .. }
+        | Event::OtherService { .. } => tell_of_others(instance, event),
+    }
+}
+
+/// What has to do with other instances, or with somebody who is none.
+fn tell_of_others(instance: &str, event: &Event) {
+    match event {
+        Event::OddLease { group, holder, oddity } => {
+            let holder = holder.as_deref();
+            match oddity {
+                Oddity::Foreign => tracing::warn!(
+                    instance, %group, holder,
+                    "the lease is held by somebody who is not of this fleet: it is respected until it ends;                      if that is a mistake, give this fleet a namespace of its own"
+                ),
+                Oddity::Endless | Oddity::WrongType => tracing::error!(
+                    instance, %group, holder, %oddity,
+                    "the key of the lease is not a lease of this fleet and never ends: nobody can lead the group until it is deleted"
+                ),
+                Oddity::Clamped => tracing::warn!(
+                    instance, %group, holder,
+                    "the lease would have outlasted its time and was cut back to it: the server's clock was set back,                      or somebody took its end away"
+                ),
+            }
+        }
+        Event::StepDownAsked {
+            group,
+            term,
+            by,
+            reason,
+        } => {
+            tracing::info!(instance, %group, term, by, reason, "asked to step down");
+        }
+        Event::DuplicateId { other, .. } => tracing::error!(
+            instance,
+            other,
+            "another living process has the same instance id; each has a holder of its own and no lease is shared, but logs and \
+             pages cannot tell them apart: give each an id of its own with `.instance_id(..)`"
+        ),
+        Event::Uncovered { group, job, member } => tracing::warn!(
+            instance, %group, job, member,
+            "this instance leads the group without having one of its jobs, which does not run here"
+        ),
+        Event::MakingWay { group, term, member } => tracing::info!(
+            instance, %group, term, member,
+            "giving the group up for an instance that has more of its jobs"
+        ),
         Event::OtherService {
             service,
             instance: other,
@@ -72,6 +125,6 @@ pub(crate) fn tell(instance: &str, event: &Event) {
             other,
             "another service is alive in this namespace: give each its own with `.namespace(..)`, or one name to both with `.service(..)`"
         ),
-        Event::Stopped { .. } => tracing::info!(instance, "instance left its fleet"),
+        _ => {}
     }
 }

@@ -91,6 +91,8 @@ impl Bench {
             ttl,
             known,
             first_start: true,
+            only_one: false,
+            yields: Duration::ZERO,
         }
     }
 
@@ -259,7 +261,12 @@ pub(crate) fn job(name: &str) -> JobName {
 
 /// The process of an instance.
 pub(crate) fn holder(instance: &str) -> Holder {
-    Holder::new(&InstanceId::new(instance.to_owned()).unwrap(), 7)
+    process(instance, 7)
+}
+
+/// One of several processes of one instance id.
+pub(crate) fn process(instance: &str, nonce: u64) -> Holder {
+    Holder::new(&InstanceId::new(instance.to_owned()).unwrap(), nonce)
 }
 
 pub(crate) fn end(name: &str, fence: u64, ran: Ran) -> End {

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use leader_core::__seam::{
-    Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, JobLedger, Passed, Release, Renewal,
-    Renewed, SettleBatch, TakeOver, TakenOver, Verdict, Want,
+    Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, JobLedger,
+    Passed, Release, Renewal, Renewed, SettleBatch, TakeOver, TakenOver, Verdict, Want,
 };
 use leader_core::{GroupName, Holder, MissedReason, Origin, Outcome, Ran, ServiceName};
 
-use crate::bench::{Bench, LONG, after, group, holder, job};
+use crate::bench::{Bench, LONG, after, group, holder, job, process};
 
 const SEQUENCES: u64 = 25;
 const LENGTH: u32 = 160;
@@ -142,6 +142,7 @@ struct Pair {
     /// The cursor as last told.
     cursors: BTreeMap<(GroupName, &'static str), At>,
     number: u64,
+    revisions: [u64; 2],
     log: Vec<String>,
 }
 
@@ -155,12 +156,13 @@ impl Pair {
                 (Bench::redis().await, Names::default()),
             ],
             groups: [group("x"), group("y")],
-            holders: [holder("a"), holder("b"), holder("c")],
+            holders: [holder("a"), process("a", 8), holder("b")],
             terms: BTreeMap::new(),
             newest: BTreeMap::new(),
             fences: Vec::new(),
             cursors: BTreeMap::new(),
             number: 0,
+            revisions: [0; 2],
             log: Vec::new(),
         }
     }
@@ -189,7 +191,8 @@ impl Pair {
         match self.choice.below(100) {
             0..=17 => self.campaign().await,
             18..=24 => self.renew().await,
-            25..=31 => self.release().await,
+            25..=28 => self.release().await,
+            29..=31 => self.ask().await,
             32..=40 => self.take_over().await,
             41..=71 => self.claim().await,
             72..=85 => self.settle().await,
@@ -247,6 +250,14 @@ impl Pair {
 
     async fn campaign_as(&mut self, group: GroupName, holder: Holder, short: bool, known: Option<Minted>) {
         let mut answers = Vec::new();
+        let only_one = self.choice.chance(20);
+        let yields = *self.choice.of(&[Duration::ZERO, Duration::ZERO, LONG]);
+        // The very first one is to be granted.
+        let yields = if self.newest.contains_key(&group) {
+            yields
+        } else {
+            Duration::ZERO
+        };
         for (side, known) in self.numbers(known).into_iter().enumerate() {
             let (bench, names) = &mut self.sides[side];
             let wish = Campaign {
@@ -255,6 +266,8 @@ impl Pair {
                 ttl: if short { INSTANT } else { LONG },
                 known,
                 first_start: true,
+                only_one,
+                yields,
             };
             bench.ripen(&group).await;
             let answer = bench.store.campaign(vec![wish]).await.pop().unwrap().unwrap();
@@ -262,14 +275,16 @@ impl Pair {
                 Verdict::Acquired { term } => ("acquired", term, false),
                 Verdict::Held { remaining, term } => ("held", term, remaining.is_some()),
                 Verdict::Stale { term } => ("stale", term, false),
+                Verdict::Yielded { remaining, term } => ("yielded", term, remaining > LONG / 2),
                 Verdict::Quarantined { .. } => panic!("a first start"),
             };
-            answers.push((word, names.number(&group, term), remains, answer.holder));
+            answers.push((word, names.number(&group, term), remains, answer.holder, answer.oddity));
         }
         if short {
             tokio::time::sleep(OVER).await;
         }
-        let what = format!("campaign {group} {holder} known {known:?} short {short}");
+        let what =
+            format!("campaign {group} {holder} known {known:?} short {short} only one {only_one} yields {yields:?}");
         let (word, term, ..) = self.agree(&what, both(answers));
         if let Some(term) = term {
             self.newest.insert(group.clone(), term);
@@ -299,8 +314,8 @@ impl Pair {
                 .unwrap()
                 .unwrap();
             answers.push(match answer {
-                Renewed::Yes { .. } => (true, None, None),
-                Renewed::NotYours { holder, term } => (false, holder, names.number(&group, term)),
+                Renewed::Yes { asked, .. } => (true, asked, None, None),
+                Renewed::NotYours { holder, term } => (false, None, holder, names.number(&group, term)),
             });
         }
         if short {
@@ -322,6 +337,37 @@ impl Pair {
             self.sides[side].0.store.release(request).await.unwrap();
         }
         self.log.push(format!("release {group} {holder} {term:?} {since:?}"));
+    }
+
+    async fn ask(&mut self) {
+        let (group, by, term) = self.leader();
+        let meant = self.choice.chance(60).then_some(term);
+        let short = self.choice.chance(20);
+        let mut answers = Vec::new();
+        for side in [0, 1] {
+            let term = meant.map(|term| self.numbers(term)[side]);
+            let (bench, names) = &mut self.sides[side];
+            let request = Ask {
+                group: group.clone(),
+                // No term is 0.
+                term: term.filter(|term| *term != 0),
+                ends_after: if short { INSTANT } else { LONG },
+                asked: Asked {
+                    by: by.instance().to_owned(),
+                    reason: "for a test".to_owned(),
+                },
+            };
+            answers.push(match bench.store.ask(request).await.unwrap() {
+                AskReply::Kept { holder, term } => ("kept", Some(holder), names.number(&group, term)),
+                AskReply::Over => ("over", None, None),
+                AskReply::Vacant => ("vacant", None, None),
+                AskReply::Foreign { holder } => ("foreign", holder, None),
+            });
+        }
+        if short {
+            tokio::time::sleep(OVER).await;
+        }
+        self.agree(&format!("ask {group} {by} {meant:?} short {short}"), both(answers));
     }
 
     async fn take_over(&mut self) {
@@ -557,6 +603,8 @@ impl Pair {
         let (_, holder) = self.who();
         let service = *self.choice.of(&["shop", "shop", "mail"]);
         let (leaves, short) = (self.choice.chance(30), self.choice.chance(40));
+        let digest = u64::from(self.choice.chance(30));
+        let introduction = self.choice.chance(70).then(|| format!("says {digest}"));
         let mut answers = Vec::new();
         for (bench, _) in &self.sides {
             if leaves {
@@ -568,20 +616,41 @@ impl Pair {
                 holder: holder.clone(),
                 service: ServiceName::new(service).unwrap(),
                 ttl: if short { INSTANT } else { LONG },
+                beat: format!("lives {short}"),
+                digest,
+                introduction: introduction.clone(),
             };
             answers.push(Some(match bench.store.enrol(entry).await.unwrap() {
-                Enrolled::Yes => None,
+                Enrolled::Yes { twin, .. } => (String::new(), twin.map(|twin| twin.holder)),
+                Enrolled::Introduce => ("introduce".to_owned(), None),
                 // Which of several is named does not matter.
-                Enrolled::OtherService { service, .. } => Some(service),
+                Enrolled::OtherService { service, .. } => (service, None),
             }));
         }
         if short {
             tokio::time::sleep(OVER).await;
         }
         self.agree(
-            &format!("enrol {holder} {service} leaves {leaves} short {short}"),
+            &format!("enrol {holder} {service} leaves {leaves} short {short} {digest} {introduction:?}"),
             both(answers),
         );
+        self.compare_rosters().await;
+    }
+
+    /// The living lines, and whether an introduction or a departure is seen in the roster's number.
+    async fn compare_rosters(&mut self) {
+        let mut answers = Vec::new();
+        for (side, (bench, _)) in self.sides.iter().enumerate() {
+            let roster = bench.store.roster().await.unwrap();
+            let lines = roster
+                .lines
+                .into_iter()
+                .map(|line| (line.holder, line.service, line.beat, line.introduction));
+            let changed = std::mem::replace(&mut self.revisions[side], roster.revision) != roster.revision;
+            answers.push((changed, lines.collect::<Vec<_>>()));
+        }
+        self.agree("roster", both(answers));
+        self.log.pop();
     }
 
     async fn compare_ledgers(&mut self) {

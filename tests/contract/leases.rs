@@ -1,14 +1,15 @@
 //! Campaign, renew, release.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use leader_core::__seam::{Campaigned, ClaimReply, Ears, Renewal, Renewed, TakenOver, Verdict, Want};
+use leader_core::__seam::{Campaigned, ClaimReply, Renewal, Renewed, TakenOver, Verdict, Want};
 use leader_core::{Holder, InstanceId, Origin};
 use leader_tests::eventually;
 
 use crate::bench::{BOUND, Bench, COARSE, LONG, after, claim, group, holder};
+use crate::heard::Heard;
 
 on_each_store!(
     a_vacant_lease_is_acquired,
@@ -109,6 +110,7 @@ fn stale(term: u64, holder: Option<&Holder>) -> Campaigned {
     Campaigned {
         verdict: Verdict::Stale { term },
         holder: holder.cloned(),
+        oddity: None,
     }
 }
 
@@ -279,7 +281,7 @@ async fn the_time_told_is_the_servers(bench: Bench) {
     let term = bench.acquire(&a).await;
     let mut last = Timestamp::UNIX_EPOCH;
     for _ in 0..3 {
-        let Renewed::Yes { now } = bench.renew(&a, term).await else {
+        let Renewed::Yes { now, .. } = bench.renew(&a, term).await else {
             panic!("not renewed");
         };
         let TakenOver::Yours { now: coarse, .. } = bench.take_over(&a, term, &[]).await else {
@@ -347,22 +349,6 @@ async fn a_release_without_a_drain_hands_nothing_on(bench: Bench) {
     let term = bench.acquire(&b).await;
     assert_eq!(late_from(&bench, &b, term).await, None);
     assert_eq!(bench.take_over(&a, term, &["job"]).await, TakenOver::NotYours);
-}
-
-#[derive(Default)]
-struct Heard {
-    released: Mutex<Vec<(String, u64)>>,
-    gaps: Mutex<u32>,
-}
-
-impl Ears for Heard {
-    fn released(&self, group: &str, term: u64) {
-        self.released.lock().unwrap().push((group.to_owned(), term));
-    }
-
-    fn gap(&self) {
-        *self.gaps.lock().unwrap() += 1;
-    }
 }
 
 async fn releases_are_told(bench: Bench) {

@@ -8,6 +8,8 @@ mod calls;
 mod events;
 mod freeze;
 mod lives;
+mod requests;
+mod roster;
 mod runs;
 mod shutdown;
 mod step_down;

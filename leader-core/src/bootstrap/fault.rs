@@ -1,5 +1,6 @@
 //! Why an instance could not start.
 
+use super::settings::{MAX_LABEL, MAX_LABELS};
 use crate::names::NameError;
 use crate::schedule::ScheduleError;
 use crate::store::StoreError;
@@ -148,6 +149,25 @@ pub enum Fault {
         /// Why.
         reason: String,
     },
+    /// A version, or a name or value of a label, that is too long or holds control characters.
+    #[error("the label or version {text:?} is refused: use at most {MAX_LABEL} bytes without control characters")]
+    #[non_exhaustive]
+    Label {
+        /// The text.
+        text: String,
+    },
+    /// Too many labels.
+    #[error("{count} labels are refused: use at most {MAX_LABELS}")]
+    #[non_exhaustive]
+    TooManyLabels {
+        /// How many were given.
+        count: usize,
+    },
+    /// The promise of one process for each id, without an id.
+    #[error(
+        "`.exclusive_id(true)` needs an id that a restarted process has again: give it with `.instance_id(..)` or LEADER_INSTANCE_ID"
+    )]
+    ExclusiveWithoutId,
     /// The embedded store in a fleet of several processes.
     #[error(
         "the embedded store is a fleet of this process alone, and this runs under Kubernetes: give a Redis URL, \

@@ -1,5 +1,6 @@
 //! Settings from code and environment, checked all at once.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::timing::Timing;
 const VARIABLES: &[&str] = &[
     "LEADER_CAMPAIGN",
     "LEADER_DRAIN",
+    "LEADER_EXCLUSIVE_ID",
     "LEADER_FIRST_START",
     "LEADER_INSTANCE_ID",
     "LEADER_JOBS",
@@ -28,7 +30,13 @@ const VARIABLES: &[&str] = &[
     "LEADER_SERVICE",
     "LEADER_STORE",
     "LEADER_TTL",
+    "LEADER_VERSION",
 ];
+
+/// The longest version, and the longest name or value of a label, in bytes.
+pub(super) const MAX_LABEL: usize = 200;
+/// The most labels of an instance.
+pub(super) const MAX_LABELS: usize = 32;
 
 /// How the variables of a job begin.
 pub(super) fn job_prefix(name: &str) -> String {
@@ -146,10 +154,14 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .or_else(|| given.service.take())
         .unwrap_or_else(executable);
     let nonce = random();
-    let id = vars
-        .get("LEADER_INSTANCE_ID")
-        .or_else(|| given.instance_id.take())
-        .unwrap_or_else(|| default_id(nonce));
+    let given_id = vars.get("LEADER_INSTANCE_ID").or_else(|| given.instance_id.take());
+    let exclusive_id = faults.keep(vars.flag("LEADER_EXCLUSIVE_ID")).unwrap_or(false) || given.exclusive_id;
+    if exclusive_id && given_id.is_none() {
+        faults.0.push(Fault::ExclusiveWithoutId);
+    }
+    let id = given_id.unwrap_or_else(|| default_id(nonce));
+    let version = vars.get("LEADER_VERSION").or_else(|| given.version.take());
+    check_labels(version.as_deref(), &given.labels, &mut faults);
     let namespace = faults.keep(Namespace::new(namespace));
     let service = faults.keep(ServiceName::new(service));
     let instance = faults.keep(InstanceId::new(id));
@@ -193,9 +205,12 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         service,
         holder: Holder::new(&instance, nonce),
         instance,
+        version: version.unwrap_or_default(),
+        labels: given.labels,
         timing,
         drain,
         first_start,
+        exclusive_id,
         candidacy,
         manual_ticks,
         clock: Clock::system(),
@@ -205,6 +220,19 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         lives: gathered.lives,
     };
     Ok((config, source))
+}
+
+/// Every instance reads them with the roster, again and again.
+fn check_labels(version: Option<&str>, labels: &BTreeMap<String, String>, faults: &mut Faults) {
+    let texts = labels.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    for text in texts.chain(version) {
+        if text.len() > MAX_LABEL || text.chars().any(char::is_control) {
+            faults.0.push(Fault::Label { text: text.to_owned() });
+        }
+    }
+    if labels.len() > MAX_LABELS {
+        faults.0.push(Fault::TooManyLabels { count: labels.len() });
+    }
 }
 
 fn candidacy(vars: Vars, given: Candidacy, faults: &mut Faults) -> Candidacy {

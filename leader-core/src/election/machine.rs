@@ -27,6 +27,12 @@ pub struct Election {
     /// The highest term whose release we were told of.
     pub(super) told: u64,
     pub(super) not_before: Moment,
+    /// The next look was called for by a hint.
+    pub(super) hinted: bool,
+    /// How long a vacancy is left to others.
+    pub(super) yields: Duration,
+    /// A vacancy was left to others until then, and is not again before somebody has led.
+    pub(super) yielded: Option<Moment>,
     pub(super) campaigning: bool,
     pub(super) stopping: bool,
     pub(super) commands: VecDeque<Command>,
@@ -48,6 +54,9 @@ impl Election {
             last_attempt: 0,
             told: 0,
             not_before: now,
+            hinted: false,
+            yields: Duration::ZERO,
+            yielded: None,
             campaigning,
             stopping: false,
             commands: VecDeque::new(),
@@ -160,6 +169,28 @@ impl Election {
         self.renew_if(now, ahead);
     }
 
+    /// Looks now if the next look falls due within `ahead`, so that groups looked at together stay together.
+    pub fn look_ahead(&mut self, now: Moment, ahead: Duration) {
+        let due = |look_at: Moment| self.campaigning && now + ahead >= look_at && now >= self.not_before;
+        if matches!(self.state, State::Standby { look_at, flight: None } if due(look_at)) {
+            self.campaign(now);
+        }
+    }
+
+    /// How long a vacancy is left to others from now on: a delay, never a veto.
+    pub fn set_yield(&mut self, yields: Duration) {
+        self.yields = yields.min(self.timing.ttl());
+    }
+
+    /// Renews at the next turn: the leader of `term` is asked something.
+    pub fn told_of_request(&mut self, now: Moment, term: u64) {
+        if let State::Leading(belief) = &mut self.state
+            && belief.term == term
+        {
+            belief.renew_at = belief.renew_at.min(now);
+        }
+    }
+
     /// The store answered, or did not.
     pub fn handle_reply(&mut self, now: Moment, attempt: Attempt, reply: &Reply) {
         self.expire(now);
@@ -213,8 +244,11 @@ impl Election {
     pub fn told_of_release(&mut self, now: Moment, term: u64) {
         self.told = self.told.max(term);
         let soon = now + self.spread(Duration::from_millis(20));
-        if let State::Standby { look_at, flight: None } = &mut self.state {
-            *look_at = (*look_at).min(soon);
+        if let State::Standby { look_at, flight: None } = &mut self.state
+            && soon < *look_at
+        {
+            *look_at = soon;
+            self.hinted = true;
         }
     }
 

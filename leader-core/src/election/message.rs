@@ -18,6 +18,10 @@ pub enum Command {
         attempt: Attempt,
         /// The highest term ever seen.
         known: u64,
+        /// How long a vacancy is left to others.
+        yields: Duration,
+        /// Whether it is a look that nothing but time called for.
+        routine: bool,
     },
     /// Ask the store to prolong the lease.
     Renew {
@@ -184,6 +188,13 @@ pub enum CampaignReply {
         /// The store's term.
         term: u64,
     },
+    /// It is vacant, and left to others for a while.
+    Yielded {
+        /// For how long.
+        remaining: Duration,
+        /// The store's term.
+        term: u64,
+    },
     /// Nobody may acquire yet: an old leader may still believe.
     #[cfg_attr(
         not(feature = "redis"),
@@ -195,4 +206,41 @@ pub enum CampaignReply {
         /// The store's term.
         term: u64,
     },
+}
+
+/// Something odd about a lease, which a person may want to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Oddity {
+    /// It is held by somebody who is not of this fleet: it is respected until it ends.
+    Foreign,
+    /// It has no end, and is not of this fleet: it is never taken.
+    Endless,
+    /// Its key is of another type than a lease: it is never taken.
+    WrongType,
+    /// It would have lasted longer than it was granted for, and was cut back to that: the server's clock was set back, or somebody
+    /// took its end away.
+    Clamped,
+}
+
+impl Oddity {
+    /// Every oddity.
+    pub const ALL: &[Self] = &[Self::Foreign, Self::Endless, Self::WrongType, Self::Clamped];
+
+    /// The word for logs and metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Foreign => "foreign",
+            Self::Endless => "endless",
+            Self::WrongType => "wrong_type",
+            Self::Clamped => "clamped",
+        }
+    }
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
 }

@@ -5,10 +5,11 @@
 
 mod machine;
 mod message;
+pub mod placement;
 mod state;
 mod steps;
 #[cfg(test)]
 mod tests;
 
 pub use machine::Election;
-pub use message::{Attempt, CampaignReply, Command, Lost, Reply, StepDown};
+pub use message::{Attempt, CampaignReply, Command, Lost, Oddity, Reply, StepDown};

@@ -24,8 +24,15 @@ impl Election {
         let next = self.flight(now);
         if let State::Standby { flight, .. } = &mut self.state {
             *flight = Some(next);
-            let (attempt, known) = (next.attempt, self.known);
-            self.commands.push_back(Command::Campaign { attempt, known });
+            let paid = self.yielded.is_some_and(|until| now >= until);
+            let yields = if paid { Duration::ZERO } else { self.yields };
+            let routine = !std::mem::take(&mut self.hinted);
+            self.commands.push_back(Command::Campaign {
+                attempt: next.attempt,
+                known: self.known,
+                yields,
+                routine,
+            });
         }
     }
 
@@ -33,6 +40,7 @@ impl Election {
         match *reply {
             CampaignReply::Acquired { term } => {
                 self.known = self.known.max(term);
+                self.yielded = None;
                 let until = sent + self.timing.trust();
                 if self.stopping {
                     self.begin_release(now, term, None);
@@ -54,6 +62,7 @@ impl Election {
             }
             CampaignReply::Held { remaining, term } => {
                 self.known = self.known.max(term);
+                self.yielded = None;
                 if term <= self.told && term != 0 {
                     // The answer was given before the release that we were told of.
                     self.told = 0;
@@ -67,6 +76,12 @@ impl Election {
             CampaignReply::Stale { term } => {
                 self.known = self.known.max(term);
                 self.look(now);
+            }
+            CampaignReply::Yielded { remaining, term } => {
+                self.known = self.known.max(term);
+                let until = now + remaining.min(self.timing.ttl());
+                self.yielded = Some(self.yielded.map_or(until, |earlier| earlier.min(until)));
+                self.look(until);
             }
             CampaignReply::Quarantined { remaining, term } => {
                 self.known = self.known.max(term);

@@ -57,7 +57,7 @@ impl Bench {
 
     fn campaigned(&mut self, known: u64) -> Attempt {
         match self.pass(Duration::ZERO).as_slice() {
-            [Command::Campaign { attempt, known: k }] if *k == known => *attempt,
+            [Command::Campaign { attempt, known: k, .. }] if *k == known => *attempt,
             other => panic!("expected one campaign knowing {known}: {other:?}"),
         }
     }
@@ -619,4 +619,129 @@ mod histories {
             }
         }
     }
+}
+
+/// What a candidate leaves to others it leaves once for each vacancy: a delay, never a veto.
+#[test]
+fn a_vacancy_is_left_to_others_once() {
+    let mut bench = Bench::new();
+    bench.election.set_yield(ms(60_000));
+    let attempt = match bench.pass(Duration::ZERO).as_slice() {
+        // No longer than one lease, whatever was asked for.
+        [Command::Campaign { attempt, yields, .. }] if *yields == ms(2000) => *attempt,
+        other => panic!("{other:?}"),
+    };
+    let yielded = |ms: u64| {
+        Reply::Campaign(CampaignReply::Yielded {
+            remaining: Duration::from_millis(ms),
+            term: 5,
+        })
+    };
+    bench.reply(attempt, yielded(1500));
+    assert_eq!(bench.pass(ms(1499)), []);
+    let attempt = match bench.pass(ms(1)).as_slice() {
+        [
+            Command::Campaign {
+                attempt,
+                known: 5,
+                yields,
+                ..
+            },
+        ] if yields.is_zero() => *attempt,
+        other => panic!("{other:?}"),
+    };
+    // Whatever the answer: nothing is left to others again before somebody has led.
+    bench.reply(attempt, Reply::Failed);
+    let attempt = match bench.pass(ms(125)).as_slice() {
+        [Command::Campaign { attempt, yields, .. }] if yields.is_zero() => *attempt,
+        other => panic!("{other:?}"),
+    };
+    bench.reply(
+        attempt,
+        Reply::Campaign(CampaignReply::Held {
+            remaining: Some(ms(100)),
+            term: 6,
+        }),
+    );
+    assert!(matches!(
+        bench.pass(ms(1000)).as_slice(),
+        [Command::Campaign { yields, .. }, ..] if !yields.is_zero()
+    ));
+}
+
+#[test]
+fn a_look_comes_along_when_it_is_due_soon_and_never_in_the_cool_down() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    let held = Reply::Campaign(CampaignReply::Held {
+        remaining: Some(ms(1000)),
+        term: 3,
+    });
+    bench.reply(attempt, held);
+    bench.now = bench.now + ms(499);
+    bench.election.look_ahead(bench.now, ms(500));
+    assert_eq!(bench.commands(), []);
+    bench.now = bench.now + ms(1);
+    bench.election.look_ahead(bench.now, ms(500));
+    assert!(matches!(
+        bench.commands().as_slice(),
+        [Command::Campaign { routine: true, .. }]
+    ));
+    // Not twice.
+    bench.election.look_ahead(bench.now, ms(500));
+    assert_eq!(bench.commands(), []);
+
+    let mut bench = Bench::leading(7);
+    bench.election.step_down(bench.now, StepDown::Request);
+    bench.election.drained(bench.now, 7);
+    let release = bench.commands().into_iter().find_map(|command| match command {
+        Command::Release { attempt, .. } => Some(attempt),
+        _ => None,
+    });
+    bench.reply(release.expect("a release"), Reply::Released);
+    bench.election.look_ahead(bench.now, ms(10_000));
+    assert_eq!(bench.commands(), [], "the cool-down is not over");
+}
+
+/// A look that a hint called for is no reason to look at everything else.
+#[test]
+fn a_hint_calls_for_one_look() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    let held = |term| {
+        Reply::Campaign(CampaignReply::Held {
+            remaining: Some(ms(1000)),
+            term,
+        })
+    };
+    bench.reply(attempt, held(3));
+    bench.election.told_of_release(bench.now, 3);
+    let attempt = match bench.pass(ms(20)).as_slice() {
+        [
+            Command::Campaign {
+                attempt,
+                routine: false,
+                ..
+            },
+        ] => *attempt,
+        other => panic!("{other:?}"),
+    };
+    bench.reply(attempt, held(4));
+    assert!(matches!(
+        bench.pass(ms(1000)).as_slice(),
+        [Command::Campaign { routine: true, .. }]
+    ));
+}
+
+#[test]
+fn a_leader_that_is_asked_something_renews_at_once() {
+    let mut bench = Bench::leading(7);
+    bench.election.told_of_request(bench.now, 6);
+    assert_eq!(bench.pass(Duration::ZERO), []);
+    bench.election.told_of_request(bench.now, 7);
+    let renewals = bench.pass(Duration::ZERO);
+    assert!(
+        matches!(renewals.as_slice(), [Command::Renew { term: 7, .. }]),
+        "{renewals:?}"
+    );
 }

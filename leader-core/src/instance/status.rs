@@ -23,13 +23,13 @@ pub struct JobStatus {
     pub next: Option<Timestamp>,
 }
 
-/// A group could not be given up.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// A read of the roster failed.
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum StepDownError {
-    /// This instance does not lead the group.
-    #[error("this instance does not lead `{0}`, so it cannot step down: ask the one that does")]
-    NotLeader(String),
+pub enum FleetError {
+    /// The store did not answer.
+    #[error("the roster could not be read")]
+    Store(#[source] StoreError),
     /// The instance has stopped.
     #[error("the instance has stopped")]
     Stopped,

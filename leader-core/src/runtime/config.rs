@@ -1,6 +1,6 @@
 //! What an instance was given, checked.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,10 +18,15 @@ pub(crate) struct Config {
     pub(crate) service: ServiceName,
     pub(crate) instance: InstanceId,
     pub(crate) holder: Holder,
+    /// The service's version; empty when it was not given.
+    pub(crate) version: String,
+    pub(crate) labels: BTreeMap<String, String>,
     pub(crate) timing: Timing,
     /// The bound of a step-down's wait for its bodies.
     pub(crate) drain: Duration,
     pub(crate) first_start: bool,
+    /// The promise that no other process of this id is alive.
+    pub(crate) exclusive_id: bool,
     pub(crate) candidacy: Candidacy,
     /// Triggers fire only by hand.
     pub(crate) manual_ticks: bool,

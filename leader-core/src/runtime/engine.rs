@@ -19,9 +19,10 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use input::{Input, Refused, Request};
 
+use super::requests::StepDownError;
 use super::shared::Shared;
 use crate::clock::Moment;
-use crate::election::Election;
+use crate::election::{Election, Oddity};
 use crate::event::Event;
 use crate::job::gate::{Gate, Role};
 use crate::schedule::planner::Planner;
@@ -63,13 +64,15 @@ struct GroupState {
     known: u64,
     /// Whether the store has answered a campaign.
     answered: bool,
+    /// What was odd about the lease when it was last looked at.
+    oddity: Option<Oddity>,
     /// The term whose cursors have been asked for, or are known.
     taken_over: Option<u64>,
     take_over_again: Option<Moment>,
     /// Set while draining: the term, to be reported as drained.
     draining: Option<u64>,
     /// Who asked for the step-down.
-    step_down: Vec<oneshot::Sender<Result<(), ()>>>,
+    step_down: Vec<oneshot::Sender<Result<(), StepDownError>>>,
 }
 
 /// Whether the store answers.
@@ -108,6 +111,7 @@ impl Engine {
                 jobs: config.jobs.iter().enumerate().filter_map(of_group).collect(),
                 known: 0,
                 answered: false,
+                oddity: None,
                 taken_over: None,
                 take_over_again: None,
                 draining: None,
@@ -197,7 +201,7 @@ impl Engine {
         [
             elections,
             take_overs,
-            self.roster_wake(),
+            self.roster_wake(now),
             self.ticks_wake(now),
             self.runs.next_wake(),
             self.lives.next_wake(),
@@ -227,7 +231,8 @@ impl Engine {
             } => self.taken_over(now, group, term, sent, answer),
             Input::Claimed { id, answers } => self.claimed(now, id, answers),
             Input::Settled { ends, answers } => self.settled(now, ends, answers),
-            Input::Enrolled(answer) => self.enrolled(now, answer),
+            Input::Enrolled { sent, answer } => self.enrolled(now, sent, answer),
+            Input::Roster(answer) => self.roster_read(now, &answer),
             Input::Left => {
                 if let Some(stopping) = &mut self.stopping {
                     stopping.left = true;
@@ -238,17 +243,24 @@ impl Engine {
             // Only wakes the drain's look.
             Input::CallsIdle => {}
             Input::Told { group, term } => {
-                if let Some(group) = self
-                    .groups
-                    .iter_mut()
-                    .find(|state| state.gate.group().as_str() == group)
-                {
-                    group.election.told_of_release(now, term);
+                if let Some(index) = self.index_of(&group) {
+                    self.groups[index].election.told_of_release(now, term);
+                }
+            }
+            Input::Asked { group, term } => {
+                if let Some(index) = self.index_of(&group) {
+                    self.groups[index].election.told_of_request(now, term);
                 }
             }
             Input::Gap => self.groups.iter_mut().for_each(|group| group.election.look_again(now)),
             Input::Request(request) => self.request(now, request),
         }
+    }
+
+    fn index_of(&self, group: &str) -> Option<input::Group> {
+        self.groups
+            .iter()
+            .position(|state| state.gate.group().as_str() == group)
     }
 
     fn now(&self) -> Moment {
@@ -323,7 +335,10 @@ impl Engine {
         let Some(stopping) = &mut self.stopping else {
             return;
         };
-        let quiet = self.groups.iter().all(|group| group.election.is_stopped()) && self.runs.is_quiet();
+        // A sign of life under way would come after the leave, and bring the line back.
+        let quiet = self.groups.iter().all(|group| group.election.is_stopped())
+            && self.runs.is_quiet()
+            && self.roster.is_still();
         let over = now >= stopping.bound;
         if !(quiet || over) || stopping.leaving {
             return;

@@ -2,6 +2,8 @@
 
 pub(crate) mod config;
 pub(crate) mod engine;
+pub(crate) mod fleet;
 mod guarded;
+pub(crate) mod requests;
 pub(crate) mod shared;
 pub(crate) mod thread;

@@ -86,6 +86,11 @@ impl Ears for Relay {
         self.0.send(Input::Told { group, term });
     }
 
+    fn asked(&self, group: &str, term: u64) {
+        let group = group.to_owned();
+        self.0.send(Input::Asked { group, term });
+    }
+
     fn gap(&self) {
         self.0.send(Input::Gap);
     }

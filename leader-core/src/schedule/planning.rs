@@ -41,6 +41,12 @@ impl PlanningClock {
         self.base.saturating_add(passed(self.at, now)).unwrap_or(Timestamp::MAX)
     }
 
+    /// How far a wall clock is ahead of the fleet's time; `None` before the first sample.
+    #[must_use]
+    pub fn offset_of(&self, wall: Timestamp, now: Moment) -> Option<SignedDuration> {
+        self.synced.then(|| wall.duration_since(self.at(now)))
+    }
+
     /// The moment at which the fleet's time will be `wall`; now, when that has passed.
     #[must_use]
     pub fn moment_of(&self, wall: Timestamp, now: Moment) -> Moment {

@@ -24,10 +24,12 @@ pub(crate) mod ledger;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 pub(crate) mod request;
+pub(crate) mod roster;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use ledger::{JobLedger, LedgerRecord, OpenRun};
 pub use request::*;
+pub use roster::*;
 
 /// The answer of a store, bounded in time by the store itself.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -55,6 +57,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Gives a lease back and wakes the standbys.
     fn release(&self, request: Release) -> Answer<'_, ()>;
 
+    /// Asks the leader of a group to step down.
+    fn ask(&self, request: Ask) -> Answer<'_, AskReply>;
+
     /// Reads what a new leader must know of its jobs; a job without a cursor starts now.
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver>;
 
@@ -73,14 +78,19 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Takes this instance out of the roster.
     fn leave(&self, holder: crate::Holder) -> Answer<'_, ()>;
 
-    /// Listens for releases for ever: a hint only.
+    /// Reads the roster.
+    fn roster(&self) -> Answer<'_, Roster>;
+
+    /// Listens for releases and requests for ever: hints only.
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
-/// Who is told of releases.
+/// Who is told of releases and requests.
 pub trait Ears: Send + Sync {
     /// The lease of `term` was given back.
     fn released(&self, group: &str, term: u64);
+    /// The leader of `term` is asked to step down.
+    fn asked(&self, group: &str, term: u64);
     /// Something may have been missed.
     fn gap(&self);
 }

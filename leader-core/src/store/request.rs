@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub use crate::election::Oddity;
 use crate::job::outcome::Ran;
 use crate::job::tick::Origin;
-use crate::names::{GroupName, Holder, JobName, ServiceName};
+use crate::names::{GroupName, Holder, JobName};
 pub use crate::schedule::missed::Passed;
 
 /// A wish for a lease.
@@ -23,6 +24,10 @@ pub struct Campaign {
     pub known: u64,
     /// The caller's promise that no leader of an earlier life can believe: skips the quarantine of a group's first start.
     pub first_start: bool,
+    /// The caller's promise that no other process of the holder's id is alive: a lease of that id counts as its own.
+    pub only_one: bool,
+    /// How long a vacancy is left to others.
+    pub yields: Duration,
 }
 
 /// The answer to a campaign.
@@ -33,6 +38,8 @@ pub struct Campaigned {
     pub verdict: Verdict,
     /// Who holds the lease, as the key spells it.
     pub holder: Option<Holder>,
+    /// What was odd about the lease.
+    pub oddity: Option<Oddity>,
 }
 
 /// What a campaign came to.
@@ -60,6 +67,8 @@ pub enum Renewed {
     Yes {
         /// The server's time.
         now: Timestamp,
+        /// The request to step down that is meant for this term.
+        asked: Option<Asked>,
     },
     /// Holder or term did not match; nothing was done.
     NotYours {
@@ -67,6 +76,52 @@ pub enum Renewed {
         holder: Option<Holder>,
         /// The store's term.
         term: u64,
+    },
+}
+
+/// A request to step down, as its leader hears of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Asked {
+    /// The instance that asks.
+    pub by: String,
+    /// Why, in its own words; may be empty.
+    pub reason: String,
+}
+
+/// A request to the leader of a group to step down.
+#[derive(Clone, Debug)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Ask {
+    /// The group.
+    pub group: GroupName,
+    /// The term that is meant; `None` for the present one.
+    pub term: Option<u64>,
+    /// When the request ends by itself.
+    pub ends_after: Duration,
+    /// Who asks and why.
+    pub asked: Asked,
+}
+
+/// The answer to a request to step down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum AskReply {
+    /// It is kept for the leader.
+    Kept {
+        /// The leader.
+        holder: Holder,
+        /// Its term.
+        term: u64,
+    },
+    /// The term that was meant has ended.
+    Over,
+    /// Nobody leads.
+    Vacant,
+    /// Somebody leads who is not of this fleet and cannot be asked.
+    Foreign {
+        /// Who, as the key spells it.
+        holder: Option<Holder>,
     },
 }
 
@@ -245,31 +300,4 @@ pub enum Settled {
     Yes,
     /// The run had been settled by somebody else.
     Fenced,
-}
-
-/// An instance's line in the roster.
-#[derive(Clone, Debug)]
-#[allow(clippy::exhaustive_structs, reason = "an internal message")]
-pub struct Entry {
-    /// The instance.
-    pub holder: Holder,
-    /// Its service.
-    pub service: ServiceName,
-    /// How long the line counts as alive.
-    pub ttl: Duration,
-}
-
-/// The answer to an enrolment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "an internal message")]
-pub enum Enrolled {
-    /// The line is written.
-    Yes,
-    /// Another service is alive in the namespace; nothing was written.
-    OtherService {
-        /// That service.
-        service: String,
-        /// One of its instances.
-        instance: String,
-    },
 }

@@ -37,6 +37,8 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
         ttl: Duration::from_secs(600),
         known: 0,
         first_start: true,
+        only_one: false,
+        yields: Duration::ZERO,
     };
     let answer = store
         .campaign(vec![campaign])

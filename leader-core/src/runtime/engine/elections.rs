@@ -8,15 +8,17 @@ use jiff::Timestamp;
 use super::input::{Group, GroupAnswers, Input};
 use super::{Engine, GroupState};
 use crate::clock::Moment;
-use crate::election::{Attempt, Command, Lost, Reply};
+use crate::election::{Attempt, Command, Lost, Oddity, Reply, StepDown};
 use crate::event::Event;
 use crate::job::gate::{GroupStatus, Role};
-use crate::store::{Campaign, Campaigned, Release, Renewal, Renewed, StoreError, Verdict};
+use crate::store::{Asked, Campaign, Campaigned, Release, Renewal, Renewed, StoreError, Verdict};
 
 /// The requests of one turn, sent together.
 #[derive(Default)]
 struct Outbox {
     campaigns: Vec<(Group, Attempt, Campaign)>,
+    /// A campaign is among them that nothing but time called for.
+    routine: bool,
     renewals: Vec<(Group, Attempt, Renewal)>,
 }
 
@@ -41,6 +43,14 @@ impl Engine {
                 self.obey(now, index, &mut outbox);
             }
         }
+        if outbox.routine {
+            // One question for all groups that are to be looked at soon.
+            let ahead = self.shared.config.timing.ttl() / 4;
+            for index in 0..self.groups.len() {
+                self.groups[index].election.look_ahead(now, ahead);
+                self.obey(now, index, &mut outbox);
+            }
+        }
         self.post(now, outbox);
     }
 
@@ -49,7 +59,13 @@ impl Engine {
             let state = &mut self.groups[index];
             let group = state.gate.group().clone();
             match command {
-                Command::Campaign { attempt, known } => {
+                Command::Campaign {
+                    attempt,
+                    known,
+                    yields,
+                    routine,
+                } => {
+                    outbox.routine |= routine;
                     let config = &self.shared.config;
                     let campaign = Campaign {
                         group,
@@ -58,6 +74,8 @@ impl Engine {
                         known: known.max(state.known),
                         // Only what has never had an answer may be a first start.
                         first_start: config.first_start && !state.answered,
+                        only_one: config.exclusive_id && !self.roster.has_twin(),
+                        yields,
                     };
                     outbox.campaigns.push((index, attempt, campaign));
                 }
@@ -144,22 +162,38 @@ impl Engine {
     }
 
     pub(super) fn campaigned(&mut self, now: Moment, answers: GroupAnswers<Campaigned>) {
+        let mut moved = Vec::new();
         for (index, attempt, answer) in answers {
             self.heard(now, &answer);
             let state = &mut self.groups[index];
             let reply = match answer {
-                Ok(Campaigned { verdict, holder }) => {
+                Ok(Campaigned {
+                    verdict,
+                    holder,
+                    oddity,
+                }) => {
                     state.answered |= !matches!(verdict, Verdict::Stale { .. });
-                    state.note(
-                        &verdict,
-                        holder.as_ref().map(|holder| holder.instance().to_owned()),
-                        self.shared.config.clock.wall(),
-                    );
+                    let holder = holder.map(|holder| holder.instance().to_owned());
+                    // Once for each, and again after it was gone; a lease is cut back once for each time that it was too long.
+                    let told = std::mem::replace(&mut state.oddity, oddity);
+                    if let Some(oddity) = oddity.filter(|oddity| told != Some(*oddity) || *oddity == Oddity::Clamped) {
+                        self.shared.tell(Event::OddLease {
+                            group: state.gate.group().clone(),
+                            holder: holder.clone(),
+                            oddity,
+                        });
+                    }
+                    if state.note(&verdict, holder, self.shared.config.clock.wall()) {
+                        moved.push(index);
+                    }
                     Reply::Campaign(verdict)
                 }
                 Err(_) => Reply::Failed,
             };
             state.election.handle_reply(now, attempt, &reply);
+        }
+        for index in moved {
+            self.place(index);
         }
         self.elections_turn(now);
     }
@@ -168,7 +202,7 @@ impl Engine {
         for (index, attempt, answer) in answers {
             self.heard(now, &answer);
             let reply = match &answer {
-                Ok(Renewed::Yes { now: server }) => {
+                Ok(Renewed::Yes { now: server, .. }) => {
                     self.planning.sample(sent, now, *server);
                     Reply::Renewed
                 }
@@ -179,8 +213,28 @@ impl Engine {
                 Err(_) => Reply::Failed,
             };
             self.groups[index].election.handle_reply(now, attempt, &reply);
+            if let Ok(Renewed::Yes { asked: Some(asked), .. }) = answer {
+                self.asked_to_step_down(now, index, asked);
+            }
         }
         self.elections_turn(now);
+    }
+
+    fn asked_to_step_down(&mut self, now: Moment, index: Group, asked: Asked) {
+        let state = &mut self.groups[index];
+        // The request stays in the store until the term has ended.
+        let Some(term) = state.election.leading(now).filter(|_| state.draining.is_none()) else {
+            return;
+        };
+        let Asked { by, reason } = asked;
+        let group = state.gate.group().clone();
+        self.shared.tell(Event::StepDownAsked {
+            group,
+            term,
+            by,
+            reason,
+        });
+        state.election.step_down(now, StepDown::Request);
     }
 
     pub(super) fn released(&mut self, now: Moment, index: Group, attempt: Attempt, answer: &Result<(), StoreError>) {
@@ -202,6 +256,7 @@ impl Engine {
         self.shared.tell(Event::Elected { group, term });
         self.take_over(now, index, term);
         self.lives_begin(index, term);
+        self.look_for_uncovered(now, index);
     }
 
     fn drain(&mut self, index: Group, term: u64) {
@@ -247,17 +302,19 @@ impl Engine {
 }
 
 impl GroupState {
-    /// Keeps what a campaign's answer says of the leader.
-    fn note(&mut self, verdict: &Verdict, holder: Option<String>, wall: Timestamp) {
-        if let Verdict::Held { term, .. } = verdict {
-            let same = {
-                let status = self.gate.status().borrow();
-                status.leader == holder && status.term == *term
-            };
-            if !same {
-                self.show(Role::Standby, holder, *term, Some(wall));
-            }
+    /// Keeps what a campaign's answer says of the leader; whether that is news.
+    fn note(&mut self, verdict: &Verdict, holder: Option<String>, wall: Timestamp) -> bool {
+        let Verdict::Held { term, .. } = verdict else {
+            return false;
+        };
+        let same = {
+            let status = self.gate.status().borrow();
+            status.leader == holder && status.term == *term
+        };
+        if !same {
+            self.show(Role::Standby, holder, *term, Some(wall));
         }
+        !same
     }
 
     fn show(&self, role: Role, leader: Option<String>, term: u64, since: Option<Timestamp>) {

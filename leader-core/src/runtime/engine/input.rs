@@ -10,8 +10,10 @@ use crate::clock::Moment;
 use crate::election::Attempt;
 use crate::names::{GroupName, JobName};
 use crate::runtime::config::LifeSpec;
+use crate::runtime::fleet::Member;
 use crate::runtime::guarded::Ending;
-use crate::store::{Campaigned, Claimed, End, Enrolled, JobLedger, Renewed, Settled, StoreError, TakenOver};
+use crate::runtime::requests::StepDownError;
+use crate::store::{Campaigned, Claimed, End, Enrolled, JobLedger, Renewed, Roster, Settled, StoreError, TakenOver};
 
 /// A group, by its index in the engine.
 pub(super) type Group = usize;
@@ -45,7 +47,11 @@ pub(crate) enum Input {
         ends: Vec<(Group, Vec<End>)>,
         answers: Vec<Result<Vec<Settled>, StoreError>>,
     },
-    Enrolled(Result<Enrolled, StoreError>),
+    Enrolled {
+        sent: Moment,
+        answer: Result<Enrolled, StoreError>,
+    },
+    Roster(Result<Roster, StoreError>),
     Left,
     RunEnded {
         id: RunId,
@@ -60,6 +66,10 @@ pub(crate) enum Input {
         group: String,
         term: u64,
     },
+    Asked {
+        group: String,
+        term: u64,
+    },
     Gap,
     Request(Request),
 }
@@ -67,10 +77,14 @@ pub(crate) enum Input {
 /// What a handle asks of its instance.
 #[derive(Debug)]
 pub(crate) enum Request {
-    /// Give up the lead of a group; answered when the lease was given back or lost, `Err` when the group is not led here.
+    /// Give up the lead of a group, here or wherever it is led; answered when that term has ended.
     StepDown {
         group: GroupName,
-        done: oneshot::Sender<Result<(), ()>>,
+        reason: String,
+        done: oneshot::Sender<Result<(), StepDownError>>,
+    },
+    Fleet {
+        answer: oneshot::Sender<Result<Vec<Member>, StoreError>>,
     },
     Shutdown {
         done: oneshot::Sender<()>,

@@ -3,10 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
+
 use super::input::{Input, Request};
 use super::{Engine, Stopping};
 use crate::clock::Moment;
 use crate::election::{Lost, StepDown};
+use crate::names::GroupName;
+use crate::runtime::fleet;
+use crate::runtime::requests::{self, StepDownError};
+use crate::store::Asked;
 
 /// How long a release is tried when the runtime of the bodies is gone.
 const LAST_WORDS: Duration = Duration::from_millis(250);
@@ -14,7 +20,13 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 impl Engine {
     pub(super) fn request(&mut self, now: Moment, request: Request) {
         match request {
-            Request::StepDown { group, done } => self.step_down(now, &group, done),
+            Request::StepDown { group, reason, done } => self.step_down(now, group, reason, done),
+            Request::Fleet { answer } => {
+                let store = Arc::clone(&self.store);
+                tokio::spawn(async move {
+                    let _ = answer.send(store.roster().await.map(|roster| fleet::members(&roster)));
+                });
+            }
             Request::Shutdown { done } => self.shut_down(now, done, None),
             Request::RuntimeGone { done } => self.shut_down(now, done, Some(Lost::RuntimeGone)),
             #[cfg(feature = "testing")]
@@ -49,21 +61,46 @@ impl Engine {
         }
     }
 
-    fn step_down(&mut self, now: Moment, group: &crate::GroupName, done: tokio::sync::oneshot::Sender<Result<(), ()>>) {
-        let state = self.groups.iter_mut().find(|state| state.gate.group() == group);
-        match state {
-            Some(state) if state.election.leading(now).is_some() => {
-                state.step_down.push(done);
-                state.election.step_down(now, StepDown::Request);
-                self.elections_turn(now);
-            }
-            _ => {
-                let _ = done.send(Err(()));
-            }
+    fn step_down(
+        &mut self,
+        now: Moment,
+        group: GroupName,
+        reason: String,
+        done: oneshot::Sender<Result<(), StepDownError>>,
+    ) {
+        // The handle knows only groups of this instance.
+        let Some(index) = self.index_of(group.as_str()) else {
+            return;
+        };
+        let state = &mut self.groups[index];
+        if state.election.leading(now).is_some() {
+            state.step_down.push(done);
+            state.election.step_down(now, StepDown::Request);
+            self.elections_turn(now);
+            return;
         }
+        let config = &self.shared.config;
+        let asked = Asked {
+            by: config.instance.to_string(),
+            reason,
+        };
+        let status = state.gate.status().subscribe();
+        let store = Arc::clone(&self.store);
+        let asking = requests::ask_to_step_down(
+            store,
+            group,
+            asked,
+            config.timing,
+            config.drain,
+            config.clock.clone(),
+            status,
+        );
+        tokio::spawn(async move {
+            let _ = done.send(asking.await);
+        });
     }
 
-    fn shut_down(&mut self, now: Moment, done: tokio::sync::oneshot::Sender<()>, abandoned: Option<Lost>) {
+    fn shut_down(&mut self, now: Moment, done: oneshot::Sender<()>, abandoned: Option<Lost>) {
         let config = &self.shared.config;
         let last_words = 2 * (config.timing.operation() + config.timing.retry());
         let bound = match abandoned {
@@ -84,6 +121,7 @@ impl Engine {
                 });
             }
         }
+        self.roster_drains();
         for group in &mut self.groups {
             match abandoned {
                 Some(reason) => group.election.abandon(now, reason),

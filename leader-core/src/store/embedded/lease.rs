@@ -3,14 +3,17 @@
 //! A store that was born with its process and dies with it needs no quarantine: no leader of an earlier life can believe.
 
 use super::{Data, Lease, Time};
-use crate::store::request::{Beats, Campaign, Campaigned, Release, Renewal, Renewed, Verdict};
+use crate::names::Holder;
+use crate::store::request::{Ask, AskReply, Beats, Campaign, Campaigned, Release, Renewal, Renewed, Verdict};
 
 pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campaigned {
     let group = data.groups.entry(request.group.clone()).or_default();
     let term = group.term;
     let held = group.held(time.moment).map(|lease| (lease.holder.clone(), lease.ends));
+    let same_id = |holder: &Holder| holder.instance() == request.holder.instance();
+    let is_own = |holder: &Holder| *holder == request.holder || (request.only_one && same_id(holder));
     if let Some((holder, ends)) = &held
-        && *holder != request.holder
+        && !is_own(holder)
     {
         return Campaigned {
             verdict: Verdict::Held {
@@ -18,12 +21,23 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
                 term,
             },
             holder: Some(holder.clone()),
+            oddity: None,
         };
     }
     if term > request.known {
         return Campaigned {
             verdict: Verdict::Stale { term },
             holder: held.map(|(holder, _)| holder),
+            oddity: None,
+        };
+    }
+    let vacant = *group.vacant.get_or_insert(time.moment);
+    let rest = (vacant + request.yields).since(time.moment);
+    if held.is_none() && !rest.is_zero() {
+        return Campaigned {
+            verdict: Verdict::Yielded { remaining: rest, term },
+            holder: None,
+            oddity: None,
         };
     }
     let term = group.mint(request.known, time.wall);
@@ -32,12 +46,15 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
         holder: request.holder.clone(),
         ends: time.moment + request.ttl,
     });
+    group.vacant = None;
+    group.asked = None;
     if group.drained.is_some() || held.is_none() {
         group.late_from = group.drained.take();
     }
     Campaigned {
         verdict: Verdict::Acquired { term },
         holder: Some(request.holder.clone()),
+        oddity: None,
     }
 }
 
@@ -52,7 +69,14 @@ pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time) -> Renewed {
         holder: renewal.holder.clone(),
         ends: time.moment + renewal.ttl,
     });
-    Renewed::Yes { now: time.exact }
+    let asked = group
+        .asked
+        .as_ref()
+        .filter(|(term, ends, _)| *term == renewal.term && time.moment < *ends);
+    Renewed::Yes {
+        now: time.exact,
+        asked: asked.map(|(_, _, asked)| asked.clone()),
+    }
 }
 
 pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time) {
@@ -73,8 +97,24 @@ pub(super) fn release(data: &mut Data, request: &Release, time: Time) -> bool {
         return false;
     }
     group.lease = None;
+    group.vacant = Some(time.moment);
+    group.asked = None;
     if request.draining_since.is_some() {
         group.drained = request.draining_since;
     }
     true
+}
+
+pub(super) fn ask(data: &mut Data, request: &Ask, time: Time) -> AskReply {
+    let group = data.groups.entry(request.group.clone()).or_default();
+    let term = group.term;
+    let holder = group.held(time.moment).map(|lease| lease.holder.clone());
+    if request.term.is_some_and(|meant| meant != term || holder.is_none()) {
+        return AskReply::Over;
+    }
+    let Some(holder) = holder else {
+        return AskReply::Vacant;
+    };
+    group.asked = Some((term, time.moment + request.ends_after, request.asked.clone()));
+    AskReply::Kept { holder, term }
 }

@@ -3,6 +3,7 @@
 //! It keeps the rules of the Redis scripts, step for step; the contract suite runs on both.
 
 mod lease;
+mod roster;
 mod ticks;
 
 use std::collections::BTreeMap;
@@ -15,12 +16,13 @@ use jiff::Timestamp;
 use tokio::sync::broadcast;
 
 use crate::clock::{Clock, Moment};
-use crate::names::{GroupName, Holder, JobName, Namespace, ServiceName};
+use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::ledger::JobLedger;
 use crate::store::request::{
-    Beats, Campaign, Campaigned, ClaimBatch, Claimed, Enrolled, Entry, Release, Renewal, Renewed, SettleBatch, Settled,
-    TakeOver, TakenOver,
+    Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Renewed, SettleBatch,
+    Settled, TakeOver, TakenOver,
 };
+use crate::store::roster::{Enrolled, Entry, Roster};
 use crate::store::{Answer, Answers, Ears, Store};
 
 /// A store inside this process. Clones share it: several instances of one process form a fleet.
@@ -51,20 +53,33 @@ pub struct Embedded {
 struct Shared {
     clock: Clock,
     data: Mutex<BTreeMap<Namespace, Data>>,
-    told: broadcast::Sender<(Namespace, GroupName, u64)>,
+    told: broadcast::Sender<(Namespace, GroupName, Hint)>,
+}
+
+/// What the instances are told at once.
+#[derive(Clone, Copy, Debug)]
+enum Hint {
+    Released(u64),
+    Asked(u64),
 }
 
 /// What the store holds of one namespace.
 #[derive(Debug, Default)]
 struct Data {
     groups: BTreeMap<GroupName, Group>,
-    roster: BTreeMap<Holder, (ServiceName, Moment)>,
+    roster: BTreeMap<Holder, roster::Enrolment>,
+    /// The number of the roster's state.
+    revision: u64,
 }
 
 /// One group.
 #[derive(Debug, Default)]
 struct Group {
     lease: Option<Lease>,
+    /// Since when nobody holds the lease; counts only while that is so.
+    vacant: Option<Moment>,
+    /// What the leader of a term is asked, until when.
+    asked: Option<(u64, Moment, Asked)>,
     term: u64,
     fence: u64,
     drained: Option<Timestamp>,
@@ -91,8 +106,8 @@ struct Time {
 impl Group {
     /// The lease, if it has not ended.
     fn held(&mut self, now: Moment) -> Option<&Lease> {
-        if self.lease.as_ref().is_some_and(|lease| now >= lease.ends) {
-            self.lease = None;
+        if let Some(ended) = self.lease.take_if(|lease| now >= lease.ends) {
+            self.vacant = Some(ended.ends);
         }
         self.lease.as_ref()
     }
@@ -165,6 +180,11 @@ impl Embedded {
         Self { namespace, ..self }
     }
 
+    fn tell(&self, group: GroupName, hint: Hint) {
+        // Nobody listens: nobody is waiting.
+        let _ = self.shared.told.send((self.namespace.clone(), group, hint));
+    }
+
     fn with<T>(&self, step: impl FnOnce(&mut Data, Time) -> T) -> T {
         // Nothing in a step panics half way through a change.
         let mut all = self.shared.data.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,13 +244,19 @@ impl Store for Embedded {
     fn release(&self, request: Release) -> Answer<'_, ()> {
         Box::pin(async move {
             if self.later(|data, time| lease::release(data, &request, time)).await {
-                // Nobody listens: nobody is waiting.
-                let _ = self
-                    .shared
-                    .told
-                    .send((self.namespace.clone(), request.group, request.term));
+                self.tell(request.group, Hint::Released(request.term));
             }
             Ok(())
+        })
+    }
+
+    fn ask(&self, request: Ask) -> Answer<'_, AskReply> {
+        Box::pin(async move {
+            let reply = self.later(|data, time| lease::ask(data, &request, time)).await;
+            if let AskReply::Kept { term, .. } = reply {
+                self.tell(request.group, Hint::Asked(term));
+            }
+            Ok(reply)
         })
     }
 
@@ -266,29 +292,18 @@ impl Store for Embedded {
     }
 
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {
-        Box::pin(self.later(move |data, time| {
-            data.roster.retain(|_, (_, ends)| time.moment < *ends);
-            let other = data
-                .roster
-                .iter()
-                .find(|(holder, line)| **holder != entry.holder && line.0 != entry.service);
-            if let Some((holder, (service, _))) = other {
-                return Ok(Enrolled::OtherService {
-                    service: service.to_string(),
-                    instance: holder.instance().to_owned(),
-                });
-            }
-            data.roster
-                .insert(entry.holder, (entry.service, time.moment + entry.ttl));
-            Ok(Enrolled::Yes)
-        }))
+        Box::pin(self.later(move |data, time| Ok(roster::enrol(data, entry, time))))
     }
 
     fn leave(&self, holder: Holder) -> Answer<'_, ()> {
         Box::pin(self.later(move |data, _| {
-            data.roster.remove(&holder);
+            roster::leave(data, &holder);
             Ok(())
         }))
+    }
+
+    fn roster(&self) -> Answer<'_, Roster> {
+        Box::pin(self.later(|data, time| Ok(roster::roster(data, time))))
     }
 
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -296,7 +311,10 @@ impl Store for Embedded {
         Box::pin(async move {
             loop {
                 match told.recv().await {
-                    Ok((namespace, group, term)) if namespace == self.namespace => ears.released(group.as_str(), term),
+                    Ok((namespace, group, hint)) if namespace == self.namespace => match hint {
+                        Hint::Released(term) => ears.released(group.as_str(), term),
+                        Hint::Asked(term) => ears.asked(group.as_str(), term),
+                    },
                     Ok(_) => {}
                     Err(broadcast::error::RecvError::Lagged(_)) => ears.gap(),
                     // The sender lives in `self`.

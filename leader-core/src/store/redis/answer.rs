@@ -5,11 +5,15 @@ use std::time::Duration;
 use ::redis::{FromRedisValue, Value};
 use jiff::Timestamp;
 
+use super::fault;
 use crate::job::tick::Origin;
 use crate::names::Holder;
 use crate::store::error::StoreError;
 use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
-use crate::store::request::{Campaigned, ClaimReply, Claimed, Enrolled, Renewed, Settled, TakenOver, Verdict};
+use crate::store::request::{
+    AskReply, Asked, Campaigned, ClaimReply, Claimed, Oddity, Renewed, Settled, TakenOver, Verdict,
+};
+use crate::store::roster::{Enrolled, Line, Roster, Twin};
 
 fn odd(what: &str) -> StoreError {
     StoreError::protocol().with_advice(format!(
@@ -40,9 +44,23 @@ fn holder(text: &str) -> Option<Holder> {
     (!text.is_empty()).then(|| Holder::from_store(text))
 }
 
-pub(super) fn campaigned(value: Value) -> Result<Campaigned, StoreError> {
+/// The answers to the campaigns of one script, each judged on its own.
+pub(super) fn campaigned(reply: Result<Value, StoreError>, count: usize) -> Vec<Result<Campaigned, StoreError>> {
+    match reply {
+        Ok(Value::Array(answers)) if answers.len() == count => answers.into_iter().map(one_campaigned).collect(),
+        Ok(_) => vec![Err(odd("answer to a campaign")); count],
+        Err(error) => vec![Err(error); count],
+    }
+}
+
+fn one_campaigned(value: Value) -> Result<Campaigned, StoreError> {
     let answer = texts(value)?;
-    let [verdict, held_by, remaining, term] = answer.as_slice() else {
+    if let [failed, error] = answer.as_slice()
+        && failed == "failed"
+    {
+        return Err(fault::from_text(error));
+    }
+    let [verdict, held_by, remaining, term, remark] = answer.as_slice() else {
         return Err(odd("answer to a campaign"));
     };
     let term = number(term)?;
@@ -56,16 +74,49 @@ pub(super) fn campaigned(value: Value) -> Result<Campaigned, StoreError> {
             remaining: remaining.unwrap_or_default(),
             term,
         },
+        "yielded" => Verdict::Yielded {
+            remaining: remaining.unwrap_or_default(),
+            term,
+        },
         other => return Err(odd(&format!("verdict `{other}`"))),
     };
-    let holder = holder(held_by);
-    Ok(Campaigned { verdict, holder })
+    let oddity = Oddity::ALL.iter().copied().find(|oddity| oddity.as_str() == remark);
+    if oddity.is_none() && !remark.is_empty() {
+        return Err(odd(&format!("remark `{remark}`")));
+    }
+    Ok(Campaigned {
+        verdict,
+        holder: holder(held_by),
+        oddity,
+    })
+}
+
+pub(super) fn asked(value: Value) -> Result<AskReply, StoreError> {
+    let answer = texts(value)?;
+    match answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["asked", held_by, term] => Ok(AskReply::Kept {
+            holder: holder(held_by).ok_or_else(|| odd("answer to a request"))?,
+            term: number(term)?,
+        }),
+        ["over", ..] => Ok(AskReply::Over),
+        ["vacant", ..] => Ok(AskReply::Vacant),
+        ["foreign", held_by, _] => Ok(AskReply::Foreign {
+            holder: holder(held_by),
+        }),
+        _ => Err(odd("answer to a request")),
+    }
 }
 
 pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
     let answer = texts(value)?;
     match answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["renewed", now] => Ok(Renewed::Yes { now: micros(now)? }),
+        ["renewed", now, asked] => Ok(Renewed::Yes {
+            now: micros(now)?,
+            asked: asked.split_once(' ').map(|(by, reason)| Asked {
+                by: by.to_owned(),
+                reason: reason.to_owned(),
+            }),
+        }),
         ["not_yours", held_by, term] => Ok(Renewed::NotYours {
             holder: holder(held_by),
             term: number(term)?,
@@ -130,13 +181,47 @@ pub(super) fn settled(value: Value, ends: usize) -> Result<Vec<Settled>, StoreEr
 pub(super) fn enrolled(value: Value) -> Result<Enrolled, StoreError> {
     let answer = texts(value)?;
     match answer.as_slice() {
-        [verdict] if verdict == "enrolled" => Ok(Enrolled::Yes),
+        [verdict, now, revision, twin, seen] if verdict == "enrolled" => Ok(Enrolled::Yes {
+            now: micros(now)?,
+            revision: number(revision)?,
+            twin: match holder(twin) {
+                Some(holder) => Some(Twin {
+                    holder,
+                    seen: instant(seen)?,
+                }),
+                None => None,
+            },
+        }),
+        [verdict] if verdict == "introduce" => Ok(Enrolled::Introduce),
         [verdict, service, holder] if verdict == "other_service" => Ok(Enrolled::OtherService {
             service: service.clone(),
             instance: Holder::from_store(holder).instance().to_owned(),
         }),
         _ => Err(odd("answer to an enrolment")),
     }
+}
+
+pub(super) fn roster(value: Value) -> Result<Roster, StoreError> {
+    let answer = texts(value)?;
+    let (revision, lines) = answer.split_first().ok_or_else(|| odd("roster"))?;
+    let line = |fields: &[String]| {
+        let [holder, seen, service, beat, introduction] = fields else {
+            return Err(odd("line of the roster"));
+        };
+        Ok(Line {
+            holder: Holder::from_store(holder),
+            service: service.clone(),
+            seen: instant(seen)?,
+            beat: beat.clone(),
+            introduction: introduction.clone(),
+        })
+    };
+    let mut lines = lines.chunks(5).map(line).collect::<Result<Vec<_>, _>>()?;
+    lines.sort_by(|a, b| a.holder.cmp(&b.holder));
+    Ok(Roster {
+        revision: number(revision)?,
+        lines,
+    })
 }
 
 /// Reads a job's hash and its two lists of records.

@@ -29,6 +29,16 @@ pub(super) fn from_redis(error: RedisError) -> StoreError {
     }
 }
 
+/// An error that a script caught and handed on as text: the server's code, and its words.
+pub(super) fn from_text(text: &str) -> StoreError {
+    let text = text.trim_start_matches('-');
+    let code = text
+        .split_whitespace()
+        .next()
+        .filter(|word| word.chars().all(|c| c.is_ascii_uppercase()));
+    StoreError::refused(code.unwrap_or("ERR")).with_source(Said(text.to_owned()))
+}
+
 /// Whether a connection that gave this error is of no further use: it is broken, in doubt, or leads to the wrong server.
 pub(super) fn spoils(error: &StoreError) -> bool {
     match error.kind() {

@@ -43,13 +43,16 @@ impl Keys {
         }
     }
 
-    pub(super) fn roster(&self) -> String {
-        format!("{}leader-roster", self.prefix)
+    /// The signs of life of the instances, what they said of themselves, and the number of that state.
+    pub(super) fn roster(&self) -> [String; 3] {
+        let roster = format!("{}leader-roster", self.prefix);
+        let (introductions, revision) = (format!("{{{roster}}}:introductions"), format!("{{{roster}}}:revision"));
+        [roster, introductions, revision]
     }
 
-    /// Where releases are told.
+    /// Where releases and requests are told.
     pub(super) fn channel(&self) -> String {
-        format!("{}leader-released", self.prefix)
+        format!("{}leader-told", self.prefix)
     }
 
     fn part(&self, group: &GroupName, part: &str) -> String {
@@ -104,6 +107,8 @@ mod tests {
         ] {
             assert!(key.starts_with(&format!("{{{lease}}}:")), "{key}");
         }
+        let [roster, rest @ ..] = keys.roster();
+        assert!(rest.iter().all(|key| key.starts_with(&format!("{{{roster}}}:"))));
         let plain = Keys::new(&Namespace::default());
         assert_eq!(plain.lease(&group), "leader:cleanup");
     }

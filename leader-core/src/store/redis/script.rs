@@ -10,10 +10,13 @@ pub(super) const CAMPAIGN: &str = include_str!("scripts/campaign.lua");
 pub(super) const RENEW: &str = include_str!("scripts/renew.lua");
 pub(super) const BEAT: &str = include_str!("scripts/beat.lua");
 pub(super) const RELEASE: &str = include_str!("scripts/release.lua");
+pub(super) const ASK: &str = include_str!("scripts/ask.lua");
 pub(super) const TAKE_OVER: &str = include_str!("scripts/take_over.lua");
 pub(super) const CLAIM: &str = include_str!("scripts/claim.lua");
 pub(super) const SETTLE: &str = include_str!("scripts/settle.lua");
 pub(super) const ENROL: &str = include_str!("scripts/enrol.lua");
+pub(super) const LEAVE: &str = include_str!("scripts/leave.lua");
+pub(super) const ROSTER: &str = include_str!("scripts/roster.lua");
 
 /// The keys and arguments of one call.
 #[derive(Debug, Default)]

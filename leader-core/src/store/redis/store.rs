@@ -16,11 +16,14 @@ use crate::job::outcome::Outcome;
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::ledger::{JobLedger, KEPT};
 use crate::store::request::{
-    Beats, Campaign, Campaigned, ClaimBatch, Claimed, Enrolled, Entry, Release, Renewal, Renewed, SettleBatch, Settled,
-    TakeOver, TakenOver, Want,
+    Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Renewed, SettleBatch,
+    Settled, TakeOver, TakenOver, Want,
 };
+use crate::store::roster::{Enrolled, Entry, Roster};
 use crate::store::{Answer, Answers, Ears, Store, StoreError};
 
+/// How many leases one script looks at.
+const LOOKS: usize = 64;
 /// How many claims or ends one script takes: a script of 128 holds the server up for about a millisecond.
 const CHUNK: usize = 128;
 
@@ -51,7 +54,7 @@ impl RedisStore {
         }
     }
 
-    async fn ask(&self, connection: &Connection, commands: Vec<Cmd>) -> Vec<Result<Value, StoreError>> {
+    async fn query(&self, connection: &Connection, commands: Vec<Cmd>) -> Vec<Result<Value, StoreError>> {
         let count = commands.len();
         let mut pipeline = Pipeline::with_capacity(count);
         for command in commands {
@@ -65,8 +68,12 @@ impl RedisStore {
     }
 
     async fn ask_one(&self, command: Cmd) -> Result<Value, StoreError> {
-        let mut replies = self.ask(&self.commands, vec![command]).await;
+        let mut replies = self.query(&self.commands, vec![command]).await;
         replies.pop().unwrap_or_else(|| Err(StoreError::protocol()))
+    }
+
+    fn roster_call(&self) -> Call {
+        self.keys.roster().into_iter().fold(Call::default(), Call::key)
     }
 
     fn claim_call(&self, batch: &ClaimBatch, claims: &[crate::store::Claim]) -> Cmd {
@@ -139,21 +146,28 @@ impl Store for RedisStore {
 
     fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned> {
         Box::pin(async move {
-            let call = |request: &Campaign| {
-                Call::default()
-                    .key(self.keys.lease(&request.group))
-                    .key(self.keys.state(&request.group))
-                    .key(self.keys.fence(&request.group))
-                    .arg(&request.holder)
-                    .arg(millis(request.ttl))
-                    .arg(request.known)
-                    .arg(u8::from(request.first_start))
-                    .eval(script::CAMPAIGN)
+            let call = |requests: &[Campaign]| {
+                let mut call = Call::default();
+                for request in requests {
+                    call.push_key(self.keys.lease(&request.group));
+                    call.push_key(self.keys.state(&request.group));
+                    call.push_key(self.keys.fence(&request.group));
+                    call.push(&request.holder);
+                    call.push(millis(request.ttl));
+                    call.push(request.known);
+                    call.push(u8::from(request.first_start));
+                    call.push(u8::from(request.only_one));
+                    call.push(request.yields.as_millis());
+                }
+                call.eval(script::CAMPAIGN)
             };
-            let replies = self.ask(&self.lease, requests.iter().map(call).collect()).await;
-            replies
-                .into_iter()
-                .map(|reply| reply.and_then(answer::campaigned))
+            let replies = self
+                .query(&self.lease, requests.chunks(LOOKS).map(call).collect())
+                .await;
+            let counts = requests.chunks(LOOKS).map(<[_]>::len);
+            counts
+                .zip(replies)
+                .flat_map(|(count, reply)| answer::campaigned(reply, count))
                 .collect()
         })
     }
@@ -178,7 +192,7 @@ impl Store for RedisStore {
             };
             // Renewals first: they are what time is short for.
             let commands = renewals.iter().map(renew).chain(beats.iter().map(beat)).collect();
-            let mut replies = self.ask(&self.lease, commands).await;
+            let mut replies = self.query(&self.lease, commands).await;
             for error in replies.drain(renewals.len()..).filter_map(Result::err) {
                 tracing::debug!(%error, "heartbeats of runs were not taken");
             }
@@ -201,8 +215,23 @@ impl Store for RedisStore {
                 .arg(self.keys.channel())
                 .arg(&request.group)
                 .eval(script::RELEASE);
-            let mut replies = self.ask(&self.lease, vec![call]).await;
+            let mut replies = self.query(&self.lease, vec![call]).await;
             replies.pop().unwrap_or_else(|| Err(StoreError::protocol())).map(drop)
+        })
+    }
+
+    fn ask(&self, request: Ask) -> Answer<'_, AskReply> {
+        Box::pin(async move {
+            let Asked { by, reason } = &request.asked;
+            let call = Call::default()
+                .key(self.keys.lease(&request.group))
+                .key(self.keys.state(&request.group))
+                .arg(request.term.unwrap_or(0))
+                .arg(millis(request.ends_after))
+                .arg(format_args!("{by} {reason}"))
+                .arg(self.keys.channel())
+                .arg(&request.group);
+            answer::asked(self.ask_one(call.eval(script::ASK)).await?)
         })
     }
 
@@ -238,7 +267,7 @@ impl Store for RedisStore {
                 .map(|calls| calls.iter().map(|call| call.0).collect())
                 .collect();
             let commands = calls.into_iter().flatten().map(|(_, call)| call).collect();
-            let mut replies = self.ask(&self.commands, commands).await.into_iter();
+            let mut replies = self.query(&self.commands, commands).await.into_iter();
             let mut join = |sizes: &Vec<usize>| {
                 // A batch is taken as a whole: where one part has no answer the batch is asked again.
                 let parts: Vec<_> = sizes.iter().zip(replies.by_ref()).collect();
@@ -264,7 +293,7 @@ impl Store for RedisStore {
                 sizes.push(chunks.iter().map(|chunk| chunk.len()).collect::<Vec<_>>());
                 commands.extend(chunks.iter().map(|chunk| self.settle_call(&batch.group, chunk)));
             }
-            let mut replies = self.ask(&self.commands, commands).await.into_iter();
+            let mut replies = self.query(&self.commands, commands).await.into_iter();
             let mut join = |sizes: &Vec<usize>| {
                 let parts: Vec<_> = sizes.iter().zip(replies.by_ref()).collect();
                 let mut all = Vec::new();
@@ -288,7 +317,7 @@ impl Store for RedisStore {
                 range
             };
             let commands = vec![all, list(keys.ran(job)), list(keys.passed(job))];
-            let mut replies = self.ask(&self.commands, commands).await.into_iter();
+            let mut replies = self.query(&self.commands, commands).await.into_iter();
             let mut next = || replies.next().unwrap_or_else(|| Err(StoreError::protocol()));
             answer::ledger(next()?, next()?, next()?)
         })
@@ -296,20 +325,29 @@ impl Store for RedisStore {
 
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {
         Box::pin(async move {
-            let call = Call::default()
-                .key(self.keys.roster())
+            let call = self
+                .roster_call()
                 .arg(&entry.holder)
                 .arg(&entry.service)
-                .arg(millis(entry.ttl));
+                .arg(millis(entry.ttl))
+                .arg(entry.digest)
+                .arg(&entry.beat)
+                .arg(entry.introduction.as_deref().unwrap_or_default());
             answer::enrolled(self.ask_one(call.eval(script::ENROL)).await?)
         })
     }
 
     fn leave(&self, holder: Holder) -> Answer<'_, ()> {
         Box::pin(async move {
-            let mut remove = ::redis::cmd("HDEL");
-            remove.arg(self.keys.roster()).arg(holder.as_str());
-            self.ask_one(remove).await.map(drop)
+            let call = self.roster_call().arg(&holder);
+            self.ask_one(call.eval(script::LEAVE)).await.map(drop)
+        })
+    }
+
+    fn roster(&self) -> Answer<'_, Roster> {
+        Box::pin(async move {
+            let call = self.roster_call();
+            answer::roster(self.ask_one(call.eval(script::ROSTER)).await?)
         })
     }
 
@@ -317,9 +355,16 @@ impl Store for RedisStore {
         Box::pin(async move {
             let gap = Arc::clone(&ears);
             let told = move |message: String| {
-                // `<group> <term>`; anything else is somebody else's message.
-                if let Some((group, Ok(term))) = message.rsplit_once(' ').map(|(group, term)| (group, term.parse())) {
-                    ears.released(group, term);
+                // Anything else is somebody else's message, or one of a newer version.
+                let words: Vec<_> = message.split(' ').collect();
+                if let [kind, group, term] = words.as_slice()
+                    && let Ok(term) = term.parse()
+                {
+                    match *kind {
+                        "released" => ears.released(group, term),
+                        "asked" => ears.asked(group, term),
+                        _ => {}
+                    }
                 }
             };
             match Subscription::run(self.info.clone(), self.keys.channel(), told, move || gap.gap()).await {}

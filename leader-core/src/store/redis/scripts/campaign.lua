@@ -1,72 +1,140 @@
--- Asks for the lease of a group.
--- KEYS: 1 lease, 2 state, 3 fence
--- ARGV: 1 holder, 2 TTL in ms, 3 highest term known, 4 '1' = first start
--- Gives: verdict, holder, remaining ms, term
+-- Asks for the leases of groups: all that one candidate looks at in one step, each judged on its own.
+-- KEYS: for each group: lease, state, fence
+-- ARGV: for each group: holder, TTL in ms, highest term known, '1' = first start, '1' = the only process of its id, yield in ms
+-- Gives: for each group: verdict, holder, remaining ms, term, remark; or 'failed' with the error
 local time = redis.call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
-local ttl = tonumber(ARGV[2])
-local state = redis.call('HMGET', KEYS[2], 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained')
-local term = tonumber(state[3]) or 0
 
-local function answer(verdict, holder, remaining)
-  return { verdict, holder or '', string.format('%.0f', remaining), string.format('%.0f', term) }
+local function whole(number)
+  return string.format('%.0f', number)
 end
 
-local held = redis.pcall('GET', KEYS[1])
-if type(held) == 'table' then
-  -- A key of another type is nobody's of ours, and is never taken.
-  return answer('held', '', -1)
+-- A holder is `<instance>#<nonce>`.
+local function instance(holder)
+  return string.match(holder or '', '^(.*)#')
 end
 
--- A group without a birth mark has lost its data or never had any: an old leader may still believe.
-local quarantine = math.max(tonumber(state[2]) or 0, ttl)
-local born = tonumber(state[1])
-if not born or born > now then
-  local fresh = ARGV[4] == '1' and not state[1] and not held
-  born = fresh and now - quarantine or now
-  redis.call('HSET', KEYS[2], 'born', string.format('%.0f', born), 'quarantine', string.format('%.0f', quarantine))
-elseif quarantine ~= tonumber(state[2]) then
-  redis.call('HSET', KEYS[2], 'quarantine', string.format('%.0f', quarantine))
+local server_age
+-- At least how old the server is, in ms: it tells whole seconds.
+local function age()
+  if not server_age then
+    local info = redis.pcall('INFO', 'server')
+    local uptime = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
+    server_age = uptime and (uptime - 1) * 1000 or 0
+  end
+  return server_age
 end
 
-if held and held ~= ARGV[1] then
-  return answer('held', held, redis.call('PTTL', KEYS[1]))
-end
+local function campaign(lease, state, fence, holder, ttl, known, first_start, only_one, yield)
+  local kept = redis.call('HMGET', state, 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained', 'holder', 'released', 'vacant')
+  local born, term, last_holder = tonumber(kept[1]), tonumber(kept[3]) or 0, kept[7]
+  local kept_ttl = tonumber(kept[4]) or 0
 
-local wait = born + quarantine - now
-local last_ttl = math.max(tonumber(state[4]) or 0, ttl)
-local seen = math.min(tonumber(state[5]) or 0, now)
-local young = seen + 2000 + last_ttl - now
-if young > wait then
-  -- A server that was just restarted may have rolled back to an earlier write. Its own age is in whole seconds.
-  local info = redis.pcall('INFO', 'server')
-  local uptime = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
-  if not uptime or (uptime - 1) * 1000 < last_ttl + 2000 then
+  local function answer(verdict, held, remaining, remark)
+    return { verdict, held or '', whole(remaining), whole(term), remark or '' }
+  end
+
+  local held = redis.pcall('GET', lease)
+  if type(held) == 'table' then
+    if not string.find(held.err or '', 'WRONGTYPE', 1, true) then
+      error(held)
+    end
+    -- A key of another type is nobody's of ours, and is never taken.
+    return answer('held', '', -1, 'wrong_type')
+  end
+
+  -- A group without a birth mark has lost its data or never had any: an old leader may still believe.
+  local quarantine = math.max(tonumber(kept[2]) or 0, ttl)
+  if not born or born > now then
+    local fresh = first_start and not kept[1] and not held
+    born = fresh and now - quarantine or now
+    redis.call('HSET', state, 'born', whole(born), 'quarantine', whole(quarantine))
+  elseif quarantine ~= tonumber(kept[2]) then
+    redis.call('HSET', state, 'quarantine', whole(quarantine))
+  end
+
+  local function is_own(name)
+    return name and (name == holder or (only_one and instance(name) == instance(holder)))
+  end
+  local own = held and is_own(held)
+
+  if held and not own then
+    local left = redis.call('PTTL', lease)
+    if held ~= last_holder then
+      return answer('held', held, left, left < 0 and 'endless' or 'foreign')
+    end
+    if kept_ttl > 0 and (left < 0 or left > kept_ttl) then
+      -- The server's clock was set back, or somebody took the end away. No trust lasts longer than the lease was granted for.
+      redis.call('PEXPIRE', lease, whole(kept_ttl))
+      return answer('held', held, kept_ttl, 'clamped')
+    end
+    return answer('held', held, left)
+  end
+
+  local seen = tonumber(kept[5]) or 0
+  if seen > now then
+    -- The clock was set back: the last renewal was no later than now.
+    seen = now
+    redis.call('HSET', state, 'seen', whole(seen))
+  end
+  local wait = born + quarantine - now
+  local last_ttl = math.max(kept_ttl, ttl)
+  local young = seen + 2000 + last_ttl - now
+  -- A server that was just restarted may have rolled back to an earlier write.
+  if young > wait and age() < last_ttl + 2000 then
     wait = young
   end
-end
-if wait > 0 then
-  return answer('quarantined', held, wait)
+  local released = kept[8] and kept[8] == kept[3]
+  -- A lease that is gone before its end, and was not given back, was taken away: its leader may still believe. One that asks again,
+  -- and knows the term, believes no longer.
+  if not held and not released and not (is_own(last_holder) and known >= term) then
+    wait = math.max(wait, seen + kept_ttl - now)
+  end
+  if wait > 0 then
+    return answer('quarantined', held, wait)
+  end
+
+  -- A late ghost of an earlier campaign only answers.
+  if term > known then
+    return answer('stale', held, 0)
+  end
+
+  if not own and yield > 0 then
+    local vacant = math.max(born + quarantine, released and tonumber(kept[9]) or seen + kept_ttl)
+    local rest = math.min(vacant, now) + yield - now
+    if rest > 0 then
+      return answer('yielded', held, rest)
+    end
+  end
+
+  -- The counter rises even when the data was lost: with the server's clock and with the highest that the caller has seen.
+  local last = tonumber(redis.call('GET', fence)) or 0
+  term = math.max(last + 1, micros, known + 1)
+  redis.call('SET', fence, whole(term))
+  redis.call('SET', lease, holder, 'PX', whole(ttl))
+  redis.call('HSET', state, 'holder', holder, 'term', whole(term), 'ttl', whole(ttl), 'seen', whole(now))
+  redis.call('HDEL', state, 'released', 'vacant', 'asked')
+  if kept[6] then
+    redis.call('HSET', state, 'late_from', kept[6])
+    redis.call('HDEL', state, 'drained')
+  elseif not held then
+    redis.call('HDEL', state, 'late_from')
+  end
+  return answer('acquired', holder, ttl)
 end
 
--- A late ghost of an earlier campaign only answers.
-local known = tonumber(ARGV[3])
-if term > known then
-  return answer('stale', held, 0)
+local answers = {}
+for i = 1, #KEYS / 3 do
+  local key, arg = 3 * (i - 1), 6 * (i - 1)
+  local ok, answer = pcall(
+    campaign, KEYS[key + 1], KEYS[key + 2], KEYS[key + 3],
+    ARGV[arg + 1], tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3]), ARGV[arg + 4] == '1', ARGV[arg + 5] == '1',
+    tonumber(ARGV[arg + 6])
+  )
+  if not ok then
+    answer = { 'failed', type(answer) == 'table' and answer.err or tostring(answer) }
+  end
+  answers[i] = answer
 end
-
--- The counter rises even when the data was lost: with the server's clock and with the highest that the caller has seen.
-local last = tonumber(redis.call('GET', KEYS[3])) or 0
-term = math.max(last + 1, micros, known + 1)
-local text = string.format('%.0f', term)
-redis.call('SET', KEYS[3], text)
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-redis.call('HSET', KEYS[2], 'holder', ARGV[1], 'term', text, 'ttl', ARGV[2], 'seen', string.format('%.0f', now))
-if state[6] then
-  redis.call('HSET', KEYS[2], 'late_from', state[6])
-  redis.call('HDEL', KEYS[2], 'drained')
-elseif not held then
-  redis.call('HDEL', KEYS[2], 'late_from')
-end
-return answer('acquired', ARGV[1], ttl)
+return answers

@@ -1,0 +1,273 @@
+//! What instances say of themselves in the roster, and what it means for the elections.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::config::Config;
+use crate::election::placement::{self, Fitness, Version};
+use crate::names::{GroupName, Holder};
+use crate::store::{Line, Roster};
+
+/// An instance as the roster knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Member {
+    /// Its id.
+    pub instance: String,
+    /// The program that it runs.
+    pub service: String,
+    /// The program's version; empty when it was not given.
+    pub version: String,
+    /// The version of this library in it.
+    pub library: String,
+    /// When it started, by its own clock.
+    pub started_at: Option<Timestamp>,
+    /// Its last sign of life, by the store's clock.
+    pub last_seen: Timestamp,
+    /// Whether it is shutting down.
+    pub draining: bool,
+    /// Whether its runtime runs no bodies at present, so that it stays out of the elections.
+    pub wedged: bool,
+    /// The groups in whose elections it takes part.
+    pub candidate_for: BTreeSet<String>,
+    /// The groups that it led at its last sign of life.
+    pub leads: BTreeSet<String>,
+    /// Its jobs by group: the name, and the schedule in effect.
+    pub jobs: BTreeMap<String, BTreeMap<String, String>>,
+    /// What it was labelled with.
+    pub labels: BTreeMap<String, String>,
+    /// How far its wall clock is ahead of the store's; `None` before it has been measured.
+    pub clock_offset: Option<SignedDuration>,
+    pub(crate) holder: Holder,
+}
+
+/// What stays the same from one sign of life to the next. Unknown fields are a newer version's.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Introduction {
+    version: String,
+    library: String,
+    started_at: Option<Timestamp>,
+    draining: bool,
+    wedged: bool,
+    groups: BTreeSet<String>,
+    jobs: BTreeMap<String, BTreeMap<String, String>>,
+    labels: BTreeMap<String, String>,
+}
+
+/// What changes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Beat {
+    leads: BTreeSet<String>,
+    offset_us: Option<i64>,
+}
+
+/// The introduction of an instance, as text.
+pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: bool, wedged: bool) -> String {
+    let mut jobs: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    let scheduled = config
+        .jobs
+        .iter()
+        .map(|job| (&job.group, &job.name, job.rule.schedule.to_string()));
+    let live = config
+        .lives
+        .iter()
+        .map(|life| (&life.group, &life.name, "while leading".to_owned()));
+    for (group, job, schedule) in scheduled.chain(live) {
+        jobs.entry(group.to_string())
+            .or_default()
+            .insert(job.to_string(), schedule);
+    }
+    let groups = config.groups.iter().filter(|group| config.candidacy.has(group));
+    text(&Introduction {
+        version: config.version.clone(),
+        library: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: Some(started_at),
+        draining,
+        wedged,
+        groups: groups.map(ToString::to_string).collect(),
+        jobs,
+        labels: config.labels.clone(),
+    })
+}
+
+/// A sign of life, as text.
+pub(crate) fn beat<'a>(leads: impl Iterator<Item = &'a GroupName>, offset: Option<SignedDuration>) -> String {
+    text(&Beat {
+        leads: leads.map(ToString::to_string).collect(),
+        offset_us: offset.and_then(|offset| i64::try_from(offset.as_micros()).ok()),
+    })
+}
+
+fn text(value: &impl Serialize) -> String {
+    // Maps with keys of text, and nothing else that JSON cannot spell.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The members of a fleet, by id. What a member says that makes no sense is left out, and the member is not.
+pub(crate) fn members(roster: &Roster) -> Vec<Member> {
+    let mut members: Vec<_> = roster.lines.iter().map(member).collect();
+    members.sort_by(|a, b| (&a.instance, &a.holder).cmp(&(&b.instance, &b.holder)));
+    members
+}
+
+fn member(line: &Line) -> Member {
+    let said: Introduction = serde_json::from_str(&line.introduction).unwrap_or_default();
+    let beat: Beat = serde_json::from_str(&line.beat).unwrap_or_default();
+    Member {
+        instance: line.holder.instance().to_owned(),
+        service: line.service.clone(),
+        version: said.version,
+        library: said.library,
+        started_at: said.started_at,
+        last_seen: line.seen,
+        draining: said.draining,
+        wedged: said.wedged,
+        candidate_for: said.groups,
+        leads: beat.leads,
+        jobs: said.jobs,
+        labels: said.labels,
+        clock_offset: beat.offset_us.map(SignedDuration::from_micros),
+        holder: line.holder.clone(),
+    }
+}
+
+impl Member {
+    fn is_eligible(&self, group: &str) -> bool {
+        !self.draining && !self.wedged && self.candidate_for.contains(group)
+    }
+
+    fn fitness(&self, group: &str) -> Fitness {
+        Fitness {
+            covered: self.jobs.get(group).map_or(0, BTreeMap::len),
+            version: Version::read(&self.version),
+        }
+    }
+}
+
+/// The members besides `own` that may lead a group.
+fn rivals<'a>(members: &'a [Member], own: &'a Holder, group: &'a str) -> impl Iterator<Item = &'a Member> {
+    members
+        .iter()
+        .filter(move |member| member.holder != *own && member.is_eligible(group))
+}
+
+fn own_fitness(members: &[Member], own: &Holder, group: &str) -> Option<Fitness> {
+    let own = members.iter().find(|member| member.holder == *own)?;
+    Some(own.fitness(group))
+}
+
+/// How long `own` leaves a vacancy of a group to others; `last_leader` is the one whose lead has just ended.
+pub(crate) fn yields(
+    members: &[Member],
+    own: &Holder,
+    group: &str,
+    last_leader: Option<&str>,
+    ttl: Duration,
+) -> Duration {
+    let Some(fitness) = own_fitness(members, own, group) else {
+        return Duration::ZERO;
+    };
+    let others: Vec<_> = rivals(members, own, group)
+        .filter(|member| Some(member.instance.as_str()) != last_leader)
+        .map(|member| member.fitness(group))
+        .collect();
+    placement::yields(&fitness, &others, ttl)
+}
+
+/// A member that has more jobs of a group than `own`, and that a leader makes way for.
+pub(crate) fn better_covered<'a>(members: &'a [Member], own: &'a Holder, group: &'a str) -> Option<&'a Member> {
+    let covered = own_fitness(members, own, group)?.covered;
+    rivals(members, own, group).find(|member| member.fitness(group).covered > covered)
+}
+
+/// Jobs of a group that other members have and `own` lacks, each with one that has it.
+pub(crate) fn uncovered(members: &[Member], own: &Holder, group: &str) -> BTreeMap<String, String> {
+    let jobs_of = |member: &Member| member.jobs.get(group).cloned().unwrap_or_default();
+    let Some(ours) = members.iter().find(|member| member.holder == *own).map(jobs_of) else {
+        return BTreeMap::new();
+    };
+    let others = members.iter().filter(|member| member.holder != *own);
+    others
+        .flat_map(|member| jobs_of(member).into_keys().map(|job| (job, member.instance.clone())))
+        .filter(|(job, _)| !ours.contains_key(job))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TTL: Duration = Duration::from_secs(10);
+
+    fn member(id: &str, version: &str, jobs: &[&str]) -> Member {
+        let said = Introduction {
+            version: version.to_owned(),
+            groups: ["default".to_owned()].into(),
+            jobs: [(
+                "default".to_owned(),
+                jobs.iter().map(|job| ((*job).to_owned(), String::new())).collect(),
+            )]
+            .into(),
+            ..Introduction::default()
+        };
+        super::member(&Line {
+            holder: holder(id),
+            service: "shop".to_owned(),
+            seen: Timestamp::UNIX_EPOCH,
+            beat: "nonsense".to_owned(),
+            introduction: text(&said),
+        })
+    }
+
+    fn holder(id: &str) -> Holder {
+        Holder::from_store(&format!("{id}#1"))
+    }
+
+    #[test]
+    fn a_vacancy_is_left_to_the_better_covered_unless_it_has_just_led() {
+        let fleet = [
+            member("a", "1", &["x"]),
+            member("b", "1", &["x", "y"]),
+            member("c", "2", &["x"]),
+        ];
+        let wait = |own: &str, last: Option<&str>| yields(&fleet, &holder(own), "default", last, TTL);
+        assert_eq!(wait("a", None), TTL);
+        assert_eq!(wait("b", None), Duration::ZERO);
+        assert_eq!(wait("c", Some("b")), Duration::ZERO);
+        let newer = wait("a", Some("b"));
+        assert!(newer > Duration::ZERO && newer < TTL);
+        // Nobody waits before the roster knows it, or in a group that is nobody else's.
+        assert_eq!(wait("z", None), Duration::ZERO);
+        assert_eq!(yields(&fleet, &holder("a"), "other", None, TTL), Duration::ZERO);
+    }
+
+    #[test]
+    fn one_that_leaves_or_is_wedged_is_not_waited_for() {
+        let mut fleet = [member("a", "1", &[]), member("b", "1", &["x"])];
+        assert_eq!(better_covered(&fleet, &holder("a"), "default").unwrap().instance, "b");
+        for change in [
+            |member: &mut Member| member.draining = true,
+            |member: &mut Member| member.wedged = true,
+        ] {
+            let mut fleet = fleet.clone();
+            change(&mut fleet[1]);
+            assert_eq!(yields(&fleet, &holder("a"), "default", None, TTL), Duration::ZERO);
+            assert!(better_covered(&fleet, &holder("a"), "default").is_none());
+        }
+        fleet[1].candidate_for.clear();
+        assert_eq!(yields(&fleet, &holder("a"), "default", None, TTL), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_a_leader_lacks_is_named() {
+        let fleet = [member("a", "1", &["x"]), member("b", "1", &["x", "y"])];
+        let lacks = uncovered(&fleet, &holder("a"), "default");
+        assert_eq!(lacks, [("y".to_owned(), "b".to_owned())].into());
+        assert!(uncovered(&fleet, &holder("b"), "default").is_empty());
+    }
+}

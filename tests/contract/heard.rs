@@ -1,0 +1,26 @@
+//! What the store told by itself.
+
+use std::sync::Mutex;
+
+use leader_core::__seam::Ears;
+
+#[derive(Default)]
+pub(crate) struct Heard {
+    pub(crate) released: Mutex<Vec<(String, u64)>>,
+    pub(crate) asked: Mutex<Vec<(String, u64)>>,
+    pub(crate) gaps: Mutex<u32>,
+}
+
+impl Ears for Heard {
+    fn released(&self, group: &str, term: u64) {
+        self.released.lock().unwrap().push((group.to_owned(), term));
+    }
+
+    fn asked(&self, group: &str, term: u64) {
+        self.asked.lock().unwrap().push((group.to_owned(), term));
+    }
+
+    fn gap(&self) {
+        *self.gaps.lock().unwrap() += 1;
+    }
+}

@@ -1,0 +1,209 @@
+//! Leases that are not as this fleet left them: gone before their end, too long, without an end, of somebody else.
+
+use std::time::{Duration, Instant};
+
+use leader_core::__seam::Verdict;
+use leader_core::{Holder, Oddity};
+use leader_tests::eventually;
+use redis::Value;
+
+use crate::bench::{BOUND, Bench, COARSE, LONG, group, holder};
+
+const TTL: Duration = Duration::from_secs(2);
+
+struct Keys {
+    lease: String,
+    state: String,
+}
+
+impl Keys {
+    fn of(bench: &Bench) -> Self {
+        let lease = format!("{}:leader:cleanup", bench.namespace);
+        let state = format!("{{{lease}}}:lease");
+        Self { lease, state }
+    }
+}
+
+async fn command(bench: &Bench, words: &[&str]) -> Value {
+    bench.server.as_ref().unwrap().command(words).await
+}
+
+/// A bench on a server that is old enough for its age to be of no account, and on which the mark of the last renewal is left alone.
+async fn old() -> Bench {
+    let bench = Bench::redis().await;
+    eventually(BOUND, "the server is old enough", || async {
+        let Value::BulkString(info) = command(&bench, &["INFO", "server"]).await else {
+            return false;
+        };
+        let info = String::from_utf8(info).unwrap();
+        let uptime = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+        uptime.unwrap().trim().parse::<u64>().unwrap() >= TTL.as_secs() + 4
+    })
+    .await;
+    bench
+}
+
+async fn campaign(bench: &Bench, who: &Holder, known: u64) -> Verdict {
+    bench.ask(bench.wish(who, TTL, known)).await.verdict
+}
+
+/// Grants a lease of [`TTL`] and gives its term.
+async fn granted(bench: &Bench, who: &Holder) -> u64 {
+    match campaign(bench, who, 0).await {
+        Verdict::Acquired { term } => term,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Deleted, evicted, or lost with a part of the data (redbeat#163, RedLock.net#101): its leader believes until its trust ends, and
+/// hears of the loss only with its next renewal.
+#[tokio::test]
+async fn case_19_a_lease_that_vanished_is_not_granted_before_its_end() {
+    let bench = old().await;
+    let keys = Keys::of(&bench);
+    let (a, b) = (holder("a"), holder("b"));
+    let term = granted(&bench, &a).await;
+    let granted_at = Instant::now();
+    command(&bench, &["DEL", &keys.lease]).await;
+    let Verdict::Quarantined { remaining, .. } = campaign(&bench, &b, term).await else {
+        panic!("granted while its leader may believe");
+    };
+    assert!(remaining <= TTL, "{remaining:?}");
+    let mut next = 0;
+    while next == 0 {
+        match campaign(&bench, &b, term).await {
+            Verdict::Acquired { term } => next = term,
+            Verdict::Quarantined { .. } => tokio::time::sleep(Duration::from_millis(5)).await,
+            other => panic!("{other:?}"),
+        }
+        assert!(granted_at.elapsed() < BOUND);
+    }
+    assert!(granted_at.elapsed() + COARSE >= TTL, "{:?}", granted_at.elapsed());
+    assert!(next > term);
+}
+
+/// One that asks has no belief any more, and nobody else can have one.
+#[tokio::test]
+async fn the_last_leader_gets_a_lease_that_vanished_at_once() {
+    let bench = old().await;
+    let keys = Keys::of(&bench);
+    let (a, b) = (holder("a"), holder("b"));
+    let term = granted(&bench, &a).await;
+    command(&bench, &["DEL", &keys.lease]).await;
+    // A ghost from before it led is not a question of one that has lost.
+    assert!(matches!(
+        campaign(&bench, &a, term - 1).await,
+        Verdict::Quarantined { .. }
+    ));
+    let Verdict::Acquired { term: next } = campaign(&bench, &a, term).await else {
+        panic!("not granted");
+    };
+    assert!(next > term);
+    // Given back, it is vacant for everybody.
+    bench.release(&a, next, None).await;
+    assert!(matches!(campaign(&bench, &b, next).await, Verdict::Acquired { .. }));
+}
+
+/// The server's clock was set back, so that the lease would outlast its time (redis#7012); or somebody took its end away.
+#[tokio::test]
+async fn leases_25_an_own_lease_is_cut_back_to_its_time() {
+    let bench = old().await;
+    let keys = Keys::of(&bench);
+    let (a, b) = (holder("a"), holder("b"));
+    let term = granted(&bench, &a).await;
+    for words in [&["PEXPIRE", &keys.lease, "3600000"][..], &["PERSIST", &keys.lease]] {
+        command(&bench, words).await;
+        let answer = bench.ask(bench.wish(&b, TTL, term)).await;
+        assert_eq!(answer.oddity, Some(Oddity::Clamped), "{words:?}");
+        let Verdict::Held {
+            remaining: Some(remaining),
+            ..
+        } = answer.verdict
+        else {
+            panic!("{answer:?}");
+        };
+        assert!(remaining <= TTL, "{remaining:?}");
+        let Value::Int(left) = command(&bench, &["PTTL", &keys.lease]).await else {
+            panic!("no TTL");
+        };
+        assert!(left > 0 && left <= 2000, "{left}");
+        assert_eq!(bench.ask(bench.wish(&b, TTL, term)).await.oddity, None);
+        // Its holder renews as before.
+        assert!(bench.is_led_by(&a, term).await);
+        bench.renew_for(&a, term, TTL).await;
+    }
+}
+
+/// The mark of the last renewal lies in the future: it counts from now, and once.
+#[tokio::test]
+async fn a_renewal_of_the_future_makes_nobody_wait_longer_than_one_lease() {
+    let bench = old().await;
+    let keys = Keys::of(&bench);
+    let (a, b) = (holder("a"), holder("b"));
+    let term = granted(&bench, &a).await;
+    command(&bench, &["DEL", &keys.lease]).await;
+    command(&bench, &["HSET", &keys.state, "seen", "99999999999999"]).await;
+    let began = Instant::now();
+    assert!(matches!(campaign(&bench, &b, term).await, Verdict::Quarantined { .. }));
+    eventually(BOUND, "it is granted", || async {
+        matches!(campaign(&bench, &b, term).await, Verdict::Acquired { .. })
+    })
+    .await;
+    let took = began.elapsed();
+    assert!(took + COARSE >= TTL && took < 2 * TTL, "{took:?}");
+}
+
+#[tokio::test]
+async fn what_is_odd_about_a_lease_is_said() {
+    let bench = Bench::redis().await;
+    let keys = Keys::of(&bench);
+    let a = holder("a");
+    for (words, oddity, holder) in [
+        (
+            &["SET", &keys.lease, "pod-7", "PX", "60000"][..],
+            Oddity::Foreign,
+            Some("pod-7"),
+        ),
+        (&["SET", &keys.lease, "pod-7"], Oddity::Endless, Some("pod-7")),
+        (&["LPUSH", &keys.lease, "x"], Oddity::WrongType, None),
+    ] {
+        command(&bench, &["DEL", &keys.lease]).await;
+        command(&bench, words).await;
+        for _ in 0..2 {
+            let answer = bench.campaign(&a, 0).await;
+            assert_eq!(answer.oddity, Some(oddity));
+            assert_eq!(answer.holder.as_ref().map(Holder::as_str), holder);
+            assert!(matches!(answer.verdict, Verdict::Held { .. }), "{answer:?}");
+        }
+    }
+}
+
+/// One group whose keys are of no use does not stand in the way of the others that are asked for with it.
+#[tokio::test]
+async fn a_broken_group_fails_alone() {
+    let bench = Bench::redis().await;
+    let keys = Keys::of(&bench);
+    let a = holder("a");
+    command(&bench, &["SET", &keys.state, "no hash"]).await;
+    let mut wishes: Vec<_> = ["x", "cleanup", "y"]
+        .iter()
+        .map(|name| {
+            let mut wish = bench.wish(&a, LONG, 0);
+            wish.group = group(name);
+            wish
+        })
+        .collect();
+    let answers = bench.store.campaign(wishes.clone()).await;
+    let verdicts: Vec<_> = answers
+        .iter()
+        .map(|answer| answer.as_ref().map(|answer| &answer.verdict))
+        .collect();
+    assert!(matches!(verdicts[0], Ok(Verdict::Acquired { .. })), "{verdicts:?}");
+    assert!(matches!(verdicts[2], Ok(Verdict::Acquired { .. })), "{verdicts:?}");
+    let error = answers[1].as_ref().unwrap_err();
+    assert_eq!(error.code(), Some("WRONGTYPE"), "{error:?}");
+    // And is as good as new once it is mended.
+    command(&bench, &["DEL", &keys.state]).await;
+    let alone = bench.store.campaign(vec![wishes.remove(1)]).await.remove(0).unwrap();
+    assert!(matches!(alone.verdict, Verdict::Acquired { .. }), "{alone:?}");
+}
