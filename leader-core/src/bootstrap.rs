@@ -321,6 +321,12 @@ impl Bootstrap {
                     namespace: shared.config.namespace.to_string(),
                 });
             }
+            Err(Refused::Unfit(findings)) => {
+                return Err(BootstrapError::UnfitStore {
+                    address: shared.store_address.clone(),
+                    findings,
+                });
+            }
             Err(Refused::Unreachable(error)) if require_store => return Err(BootstrapError::Store(error)),
             Err(Refused::Unreachable(error)) => format!("not reachable, trying on ({error})"),
         };

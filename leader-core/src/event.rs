@@ -10,6 +10,7 @@ use crate::election::{Lost, Oddity};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, InstanceId, JobName};
+use crate::store::Finding;
 
 /// Something that happened on this instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,6 +169,12 @@ pub enum Event {
         error: String,
         /// The pause.
         again_in: Duration,
+    },
+    /// What a look at the store says of its fitness, told at the start and again when it has changed after an outage.
+    #[non_exhaustive]
+    StoreFound {
+        /// What was found, and what to do.
+        finding: Finding,
     },
     /// An operation of the store failed; told once until one succeeds.
     #[non_exhaustive]

@@ -47,7 +47,7 @@ pub use schedule::{
     Schedule, ScheduleError, parse_duration,
 };
 pub use store::embedded::Embedded;
-pub use store::{JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};
+pub use store::{Finding, FindingKind, JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 
 /// What the workspace's own suites test from outside; not subject to semantic versioning.

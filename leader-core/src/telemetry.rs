@@ -62,6 +62,10 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         } => {
             tracing::warn!(instance, %name, %group, error, ?again_in, "a long-lived body ended early and is started again");
         }
+        Event::StoreFound { finding } if finding.kind.is_fatal() => {
+            tracing::error!(instance, "the store cannot hold leases: {finding}");
+        }
+        Event::StoreFound { finding } => tracing::warn!(instance, "the store: {finding}"),
         Event::StoreFailed { error } => tracing::warn!(instance, error, "the store does not answer"),
         Event::StoreRecovered => tracing::info!(instance, "the store answers again"),
         Event::Stopped { .. } => tracing::info!(instance, "instance left its fleet"),

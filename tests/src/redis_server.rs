@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -144,6 +144,18 @@ impl RedisServer {
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where it keeps its files.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Changes a line of the configuration file, from the next start on.
+    pub fn change(&mut self, name: &str, value: &str) {
+        self.options.directives.retain(|(other, _)| other != name);
+        self.options.directives.push((name.to_owned(), value.to_owned()));
     }
 
     /// The id of the server's process.

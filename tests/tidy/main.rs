@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("schedule", &["clock", "names", "timing"]),
     ("job", &["clock", "names", "timing", "schedule"]),
     ("store", &["clock", "names", "timing", "schedule", "election", "job"]),
-    ("event", &["clock", "names", "timing", "election", "job"]),
+    ("event", &["clock", "names", "timing", "election", "job", "store"]),
     ("telemetry", &["election", "event", "job"]),
     (
         "runtime",

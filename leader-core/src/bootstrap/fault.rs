@@ -3,7 +3,7 @@
 use super::settings::{MAX_LABEL, MAX_LABELS};
 use crate::names::NameError;
 use crate::schedule::ScheduleError;
-use crate::store::StoreError;
+use crate::store::{Finding, StoreError};
 use crate::timing::TimingError;
 
 /// Why an instance could not start.
@@ -32,12 +32,26 @@ pub enum BootstrapError {
     /// The store is unreachable, and `.require_store()` makes that an error.
     #[error("the store is required and cannot be used")]
     Store(#[source] StoreError),
+    /// The store cannot hold leases.
+    #[error("the store at {address} cannot hold leases: {}", texts(.findings))]
+    #[non_exhaustive]
+    UnfitStore {
+        /// Where it is.
+        address: String,
+        /// Why, and what to do.
+        findings: Vec<Finding>,
+    },
     /// Not called inside a tokio runtime.
     #[error("no tokio runtime: call `bootstrap(..).await` inside one, for example in `#[tokio::main]`")]
     NoRuntime,
     /// The system gave no thread.
     #[error("the framework's thread could not be started")]
     Thread(#[source] std::io::Error),
+}
+
+fn texts(findings: &[Finding]) -> String {
+    let texts: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    texts.join("; ")
 }
 
 fn list(faults: &[Fault]) -> String {

@@ -5,6 +5,7 @@
 
 mod elections;
 mod input;
+mod inspection;
 mod lives;
 mod requests;
 mod roster;
@@ -47,6 +48,7 @@ pub(crate) struct Engine {
     ticks: ticks::Ticks,
     runs: runs::Runs,
     lives: lives::Lives,
+    inspection: inspection::Inspection,
     roster: roster::Roster,
     link: Link,
     stopping: Option<Stopping>,
@@ -134,6 +136,7 @@ impl Engine {
             ticks: ticks::Ticks::default(),
             runs: runs::Runs::default(),
             lives: lives::Lives::new(config.lives.clone()),
+            inspection: inspection::Inspection::due(now),
             roster: roster::Roster::default(),
             link: Link::default(),
             stopping: None,
@@ -180,6 +183,7 @@ impl Engine {
 
     /// Everything that time alone brings about.
     fn turn(&mut self, now: Moment) {
+        self.inspection_turn(now);
         self.roster_turn(now);
         self.elections_turn(now);
         self.ticks_turn(now);
@@ -201,6 +205,7 @@ impl Engine {
         [
             elections,
             take_overs,
+            self.inspection.next_wake(),
             self.roster_wake(now),
             self.ticks_wake(now),
             self.runs.next_wake(),
@@ -232,6 +237,7 @@ impl Engine {
             Input::Claimed { id, answers } => self.claimed(now, id, answers),
             Input::Settled { ends, answers } => self.settled(now, ends, answers),
             Input::Enrolled { sent, answer } => self.enrolled(now, sent, answer),
+            Input::Inspected(answer) => self.inspected(now, answer),
             Input::Roster(answer) => self.roster_read(now, &answer),
             Input::Left => {
                 if let Some(stopping) = &mut self.stopping {
@@ -284,6 +290,7 @@ impl Engine {
                 self.link.connected_since.get_or_insert(now);
                 if self.link.failing.take().is_some() {
                     self.shared.tell(Event::StoreRecovered);
+                    self.inspection.again(now);
                 }
             }
             Err(error) => {

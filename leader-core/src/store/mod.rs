@@ -20,6 +20,7 @@ use crate::names::{GroupName, JobName};
 
 pub(crate) mod embedded;
 pub(crate) mod error;
+pub(crate) mod finding;
 pub(crate) mod ledger;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
@@ -27,6 +28,7 @@ pub(crate) mod request;
 pub(crate) mod roster;
 
 pub use error::{StoreError, StoreErrorKind};
+pub use finding::{Finding, FindingKind};
 pub use ledger::{JobLedger, LedgerRecord, OpenRun};
 pub use request::*;
 pub use roster::*;
@@ -47,6 +49,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn is_embedded(&self) -> bool {
         false
     }
+
+    /// Looks at what the store says of itself: what a person should know of its fitness to hold leases.
+    fn inspect(&self) -> Answer<'_, Vec<Finding>>;
 
     /// Asks for leases. One round trip; one answer for each request.
     fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned>;

@@ -13,7 +13,9 @@ use crate::runtime::config::LifeSpec;
 use crate::runtime::fleet::Member;
 use crate::runtime::guarded::Ending;
 use crate::runtime::requests::StepDownError;
-use crate::store::{Campaigned, Claimed, End, Enrolled, JobLedger, Renewed, Roster, Settled, StoreError, TakenOver};
+use crate::store::{
+    Campaigned, Claimed, End, Enrolled, Finding, JobLedger, Renewed, Roster, Settled, StoreError, TakenOver,
+};
 
 /// A group, by its index in the engine.
 pub(super) type Group = usize;
@@ -51,6 +53,7 @@ pub(crate) enum Input {
         sent: Moment,
         answer: Result<Enrolled, StoreError>,
     },
+    Inspected(Result<Vec<Finding>, StoreError>),
     Roster(Result<Roster, StoreError>),
     Left,
     RunEnded {
@@ -116,6 +119,11 @@ pub(crate) enum Request {
 /// Why an instance could not start.
 #[derive(Clone, Debug)]
 pub(crate) enum Refused {
-    OtherService { service: String, instance: String },
+    OtherService {
+        service: String,
+        instance: String,
+    },
     Unreachable(StoreError),
+    /// The store cannot hold leases.
+    Unfit(Vec<Finding>),
 }

@@ -71,7 +71,7 @@ impl Roster {
 impl Engine {
     pub(super) fn roster_turn(&mut self, now: Moment) {
         self.make_way(now);
-        let due = self.roster.next.is_none_or(|at| now >= at);
+        let due = self.inspection.passed && self.roster.next.is_none_or(|at| now >= at);
         if !due || self.roster.in_flight || self.is_leaving() {
             return;
         }
@@ -270,7 +270,7 @@ impl Engine {
     }
 
     pub(super) fn roster_wake(&self, now: Moment) -> Option<Moment> {
-        let waiting = !self.roster.in_flight && !self.is_leaving();
+        let waiting = self.inspection.passed && !self.roster.in_flight && !self.is_leaving();
         let line = waiting.then(|| self.roster.next.unwrap_or(now));
         let making_way = self.roster.making_way.values().min().copied();
         [line, making_way].into_iter().flatten().min()

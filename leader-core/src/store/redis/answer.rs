@@ -25,6 +25,10 @@ fn texts(value: Value) -> Result<Vec<String>, StoreError> {
     Vec::<String>::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))
 }
 
+pub(super) fn text(value: Value) -> Result<String, StoreError> {
+    String::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))
+}
+
 fn number(text: &str) -> Result<u64, StoreError> {
     text.parse().map_err(|_| odd(&format!("number `{text}`")))
 }

@@ -5,6 +5,7 @@ mod answer;
 mod backoff;
 mod connection;
 mod fault;
+mod findings;
 mod keys;
 mod script;
 mod store;

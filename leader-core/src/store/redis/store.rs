@@ -9,6 +9,7 @@ use ::redis::{Cmd, ConnectionInfo, Pipeline, Value};
 
 use super::answer;
 use super::connection::Connection;
+use super::findings;
 use super::keys::Keys;
 use super::script::{self, Call};
 use super::subscription::Subscription;
@@ -20,7 +21,7 @@ use crate::store::request::{
     Settled, TakeOver, TakenOver, Want,
 };
 use crate::store::roster::{Enrolled, Entry, Roster};
-use crate::store::{Answer, Answers, Ears, Store, StoreError};
+use crate::store::{Answer, Answers, Ears, Finding, FindingKind, Store, StoreError};
 
 /// How many leases one script looks at.
 const LOOKS: usize = 64;
@@ -142,6 +143,20 @@ fn millis(span: Duration) -> u128 {
 impl Store for RedisStore {
     fn address(&self) -> String {
         self.address.clone()
+    }
+
+    fn inspect(&self) -> Answer<'_, Vec<Finding>> {
+        Box::pin(async move {
+            match self.ask_one(::redis::cmd("INFO")).await {
+                Ok(info) => answer::text(info).map(|info| findings::judge(&info)),
+                Err(error) if error.code() == Some("NOPERM") => Ok(vec![Finding {
+                    kind: FindingKind::Unknown,
+                    text: "the server's version and settings could not be checked: allow this user the command `INFO`"
+                        .to_owned(),
+                }]),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned> {
