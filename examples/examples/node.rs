@@ -197,6 +197,8 @@ async fn main() -> anyhow::Result<()> {
         .service("node")
         .timing(Timing::from_ttl(ttl))
         .first_start(first_start)
+        // Groups change hands by faults alone.
+        .spread(false)
         .state(lines.clone());
     let mut told = tokio::spawn(lines.follow(bootstrap.events()));
     let instance = bootstrap.await?;

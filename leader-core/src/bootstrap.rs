@@ -53,7 +53,7 @@ use source::Source;
 ///
 /// Every plain setting can also be given by an environment variable, which wins over the code: `LEADER_NAMESPACE`,
 /// `LEADER_SERVICE`, `LEADER_VERSION`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
-/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_REQUIRE_STORE`, `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for
+/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_REQUIRE_STORE`, `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for
 /// every other character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression).
 #[must_use = "an instance starts when the builder is awaited"]
 pub fn bootstrap(store: impl IntoStore) -> Bootstrap {
@@ -83,6 +83,7 @@ pub struct Bootstrap {
     states: States,
     first_start: bool,
     exclusive_id: bool,
+    spread: bool,
     require_store: bool,
     single_process: bool,
     events: broadcast::Sender<Stamped>,
@@ -112,6 +113,7 @@ impl Bootstrap {
             states: States::default(),
             first_start: false,
             exclusive_id: false,
+            spread: true,
             require_store: false,
             single_process: false,
             events: broadcast::Sender::new(BACKLOG),
@@ -141,6 +143,14 @@ impl Bootstrap {
     /// version comes first, so that a roll-out hands its groups on once. Compared by its numbers.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
+        self
+    }
+
+    /// Whether groups move to the instances that they prefer, so that not all stay with the one that was there first; on unless
+    /// given. In a fleet that has been the same for six TTLs an instance that leads several groups gives up, one at a time and only
+    /// while nothing of it runs, those that prefer another of the same version with as many of their jobs.
+    pub fn spread(mut self, spread: bool) -> Self {
+        self.spread = spread;
         self
     }
 

@@ -108,7 +108,7 @@ pub enum Event {
         /// An instance that has it.
         member: String,
     },
-    /// This instance gives a group up for another that has more of the group's jobs.
+    /// This instance gives a group up for another that has more of the group's jobs, or that the group prefers among equals.
     #[non_exhaustive]
     MakingWay {
         /// The group.

@@ -118,7 +118,7 @@ fn tell_of_others(instance: &str, event: &Event) {
         ),
         Event::MakingWay { group, term, member } => tracing::info!(
             instance, %group, term, member,
-            "giving the group up for an instance that has more of its jobs"
+            "giving the group up for an instance that it fits better"
         ),
         Event::OtherService {
             service,

@@ -315,3 +315,58 @@ async fn a_vacancy_goes_to_the_newest_version(ground: Ground) {
     watch.within(ms(1_000), "the hand-over back");
     old.shutdown().await;
 }
+
+/// The first instance of a fleet leads everything; in a calm fleet it does not stay so, and no tick is lost or doubled on the way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_spread_over_a_calm_fleet() {
+    let _among = crate::stage::among_others().await;
+    for ground in [Ground::embedded(), Ground::redis().await] {
+        let stage = Stage::new();
+        let groups = ["steady", "pair", "bounded", "finishing", "punctual", "yearly"];
+        let start = |id: &'static str| {
+            ground
+                .instance(id, &stage.of(id), groups)
+                .timing(Timing::from_ttl(ms(1_000)))
+        };
+        let a = start("a").await.unwrap();
+        for group in groups {
+            leads(&a, group).await;
+        }
+        let diary = Diary::of(&a);
+        let b = start("b").await.unwrap();
+        eventually(SOON, "both lead some of the groups", || async {
+            groups.iter().any(|group| a.is_leader(group)) && groups.iter().any(|group| b.is_leader(group))
+        })
+        .await;
+        // One after the other, never two at once.
+        let moves: Vec<_> = diary
+            .all()
+            .iter()
+            .filter(|stamped| matches!(stamped.event, Event::MakingWay { .. }))
+            .map(|stamped| stamped.at)
+            .collect();
+        for pair in moves.windows(2) {
+            assert!(pair[1].since(pair[0]) >= ms(1_000), "{moves:?}");
+        }
+        let b_again = Diary::of(&b);
+        let led = |instance: &Instance| groups.iter().filter(|group| instance.is_leader(group)).count();
+        eventually(SOON, "all groups are led", || async {
+            led(&a) + led(&b) == groups.len()
+        })
+        .await;
+        // And that is where they stay: nobody moves a group back.
+        tokio::time::sleep(ms(3_000)).await;
+        assert_eq!(
+            b_again.pick(|event| matches!(event, Event::MakingWay { .. }).then_some(())),
+            []
+        );
+        for job in ["steady", "first", "second"] {
+            let mut ticks: Vec<_> = stage.played(job).iter().map(|played| played.scheduled_at).collect();
+            ticks.sort_unstable();
+            let steps = ticks.windows(2).map(|pair| pair[1].duration_since(pair[0]).as_secs());
+            assert!(steps.clone().all(|step| step == 1), "{job}: {ticks:?}");
+        }
+        a.shutdown().await;
+        b.shutdown().await;
+    }
+}

@@ -28,6 +28,7 @@ const VARIABLES: &[&str] = &[
     "LEADER_REDIS_URL",
     "LEADER_REQUIRE_STORE",
     "LEADER_SERVICE",
+    "LEADER_SPREAD",
     "LEADER_STORE",
     "LEADER_TTL",
     "LEADER_VERSION",
@@ -73,9 +74,15 @@ impl Vars {
     }
 
     pub(super) fn flag(self, name: &str) -> Result<bool, Fault> {
+        Ok(self.choice(name)?.unwrap_or(false))
+    }
+
+    /// A flag whose absence leaves the choice to the code.
+    fn choice(self, name: &str) -> Result<Option<bool>, Fault> {
         match self.get(name).as_deref() {
-            None | Some("0" | "false" | "no" | "off") => Ok(false),
-            Some("1" | "true" | "yes" | "on") => Ok(true),
+            None => Ok(None),
+            Some("0" | "false" | "no" | "off") => Ok(Some(false)),
+            Some("1" | "true" | "yes" | "on") => Ok(Some(true)),
             Some(other) => Err(refused(name, other, "write `1` or `0`")),
         }
     }
@@ -159,6 +166,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
     if exclusive_id && given_id.is_none() {
         faults.0.push(Fault::ExclusiveWithoutId);
     }
+    let spread = faults.keep(vars.choice("LEADER_SPREAD")).flatten();
     let id = given_id.unwrap_or_else(|| default_id(nonce));
     let version = vars.get("LEADER_VERSION").or_else(|| given.version.take());
     check_labels(version.as_deref(), &given.labels, &mut faults);
@@ -211,6 +219,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         drain,
         first_start,
         exclusive_id,
+        spread: spread.unwrap_or(given.spread),
         candidacy,
         manual_ticks,
         clock: Clock::system(),

@@ -57,6 +57,20 @@ fn one_yields(own: &Fitness, other: &Fitness, ttl: Duration) -> Duration {
     }
 }
 
+/// A stable order of preference of instances for a group, different for each group (rendezvous hashing: Thaler and
+/// Ravishankar, 1996), so that groups that fall vacant together land on different instances.
+#[must_use]
+pub fn preference(group: &str, instance: &str) -> u16 {
+    // FNV-1a; the order need only be stable within a fleet of one version, and even.
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in group.bytes().chain([0]).chain(instance.bytes()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash ^= hash >> 32;
+    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
+    u16::try_from((hash >> 48) & 0xffff).unwrap_or(u16::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

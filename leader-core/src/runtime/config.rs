@@ -13,6 +13,7 @@ use crate::timing::Timing;
 
 /// An instance's settings.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a promise or a wish of its own")]
 pub(crate) struct Config {
     pub(crate) namespace: Namespace,
     pub(crate) service: ServiceName,
@@ -27,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) first_start: bool,
     /// The promise that no other process of this id is alive.
     pub(crate) exclusive_id: bool,
+    /// Groups move to the instances that they prefer.
+    pub(crate) spread: bool,
     pub(crate) candidacy: Candidacy,
     /// Triggers fire only by hand.
     pub(crate) manual_ticks: bool,

@@ -23,7 +23,7 @@ pub(crate) use input::{Input, Refused, Request};
 use super::requests::StepDownError;
 use super::shared::Shared;
 use crate::clock::Moment;
-use crate::election::{Election, Oddity};
+use crate::election::{Election, Oddity, placement};
 use crate::event::Event;
 use crate::job::gate::{Gate, Role};
 use crate::schedule::planner::Planner;
@@ -71,6 +71,8 @@ struct GroupState {
     /// The term whose cursors have been asked for, or are known.
     taken_over: Option<u64>,
     take_over_again: Option<Moment>,
+    /// When the present leadership began.
+    leading_since: Moment,
     /// Set while draining: the term, to be reported as drained.
     draining: Option<u64>,
     /// Who asked for the step-down.
@@ -105,7 +107,7 @@ impl Engine {
         let group = |gate: &Arc<Gate>| {
             let of_group =
                 |(index, job): (usize, &super::config::JobSpec)| (job.group == *gate.group()).then_some(index);
-            let preference = preference(gate.group().as_str(), config.instance.as_str());
+            let preference = placement::preference(gate.group().as_str(), config.instance.as_str());
             GroupState {
                 gate: Arc::clone(gate),
                 // Nobody campaigns before the roster has let the instance in.
@@ -116,6 +118,7 @@ impl Engine {
                 oddity: None,
                 taken_over: None,
                 take_over_again: None,
+                leading_since: now,
                 draining: None,
                 step_down: Vec::new(),
             }
@@ -320,17 +323,21 @@ impl Engine {
         }
     }
 
+    /// Whether anything of a group is under way here.
+    fn is_busy(&self, index: input::Group) -> bool {
+        let gate = &self.groups[index].gate;
+        self.ticks.has_claims(index)
+            || self.runs.holds_up(index)
+            || self.lives.any_running(gate.group())
+            || gate.calls() > 0
+    }
+
     fn drains_turn(&mut self, now: Moment) {
         for index in 0..self.groups.len() {
             let Some(term) = self.groups[index].draining else {
                 continue;
             };
-            let group = self.groups[index].gate.group();
-            let busy = self.ticks.has_claims(index)
-                || self.runs.holds_up(index)
-                || self.lives.any_running(group)
-                || self.groups[index].gate.calls() > 0;
-            if !busy {
+            if !self.is_busy(index) {
                 self.groups[index].draining = None;
                 self.groups[index].election.drained(now, term);
                 self.elections_turn(now);
@@ -360,19 +367,6 @@ impl Engine {
     fn is_finished(&self) -> bool {
         self.stopping.as_ref().is_some_and(|stopping| stopping.left)
     }
-}
-
-/// A stable order of preference of instances for a group, different for each group (rendezvous hashing: Thaler and
-/// Ravishankar, 1996), so that groups that fall vacant together land on different instances.
-fn preference(group: &str, instance: &str) -> u16 {
-    // FNV-1a; the order need only be stable within a fleet of one version, and even.
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in group.bytes().chain([0]).chain(instance.bytes()) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash ^= hash >> 32;
-    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    u16::try_from((hash >> 48) & 0xffff).unwrap_or(u16::MAX)
 }
 
 #[cfg(test)]

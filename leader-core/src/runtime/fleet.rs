@@ -185,6 +185,15 @@ pub(crate) fn better_covered<'a>(members: &'a [Member], own: &'a Holder, group: 
     rivals(members, own, group).find(|member| member.fitness(group).covered > covered)
 }
 
+/// The member that a group belongs to: of those that fit it best, the one that the group prefers.
+pub(crate) fn preferred<'a>(members: &'a [Member], group: &str) -> Option<&'a Member> {
+    let eligible = || members.iter().filter(|member| member.is_eligible(group));
+    let best = eligible().map(|member| member.fitness(group)).max()?;
+    eligible()
+        .filter(|member| member.fitness(group) == best)
+        .min_by_key(|member| (placement::preference(group, &member.instance), &member.holder))
+}
+
 /// Jobs of a group that other members have and `own` lacks, each with one that has it.
 pub(crate) fn uncovered(members: &[Member], own: &Holder, group: &str) -> BTreeMap<String, String> {
     let jobs_of = |member: &Member| member.jobs.get(group).cloned().unwrap_or_default();
@@ -261,6 +270,24 @@ mod tests {
         }
         fleet[1].candidate_for.clear();
         assert_eq!(yields(&fleet, &holder("a"), "default", None, TTL), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_group_prefers_one_of_those_that_fit_it_best() {
+        let fleet = |ids: &[&str]| ids.iter().map(|id| member(id, "1", &["x"])).collect::<Vec<_>>();
+        let choice = |members: &[Member]| preferred(members, "default").map(|member| member.instance.clone());
+        let three = choice(&fleet(&["a", "b", "c"])).unwrap();
+        // Whoever goes, the others' groups stay where they are.
+        for gone in ["a", "b", "c"].into_iter().filter(|id| *id != three) {
+            let rest: Vec<_> = ["a", "b", "c"].into_iter().filter(|id| *id != gone).collect();
+            assert_eq!(choice(&fleet(&rest)).as_deref(), Some(three.as_str()));
+        }
+        let mut better = fleet(&["a", "b", "c"]);
+        better.push(member("d", "1", &["x", "y"]));
+        assert_eq!(choice(&better).as_deref(), Some("d"));
+        better[3].wedged = true;
+        assert_eq!(choice(&better), Some(three));
+        assert_eq!(choice(&[]), None);
     }
 
     #[test]

@@ -248,6 +248,7 @@ impl Engine {
         let state = &mut self.groups[index];
         state.known = state.known.max(term);
         state.draining = None;
+        state.leading_since = now;
         state.gate.open(term, until);
         let since = self.shared.config.clock.wall();
         let leader = self.shared.config.instance.to_string();

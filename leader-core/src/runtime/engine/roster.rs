@@ -18,6 +18,8 @@ use crate::store::{Enrolled, Entry, StoreError, Twin};
 
 /// How many leases long a line lives without a sign of life.
 const SLACK: u32 = 2;
+/// How many leases long a group stays where it is, and the fleet what it is, before a group moves to where it belongs.
+const STAY: u32 = 6;
 
 /// The instance's line in the roster, and the others.
 #[derive(Default)]
@@ -41,6 +43,9 @@ pub(super) struct Roster {
     uncovered: BTreeMap<Group, BTreeMap<String, String>>,
     /// When a leader makes way for a member that has more of the group's jobs.
     making_way: BTreeMap<Group, Moment>,
+    /// When to look next whether a group belongs elsewhere, and whether the roster is being read for that.
+    spread_at: Option<Moment>,
+    spreading: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +76,7 @@ impl Roster {
 impl Engine {
     pub(super) fn roster_turn(&mut self, now: Moment) {
         self.make_way(now);
+        self.spread_turn(now);
         let due = self.inspection.passed && self.roster.next.is_none_or(|at| now >= at);
         if !due || self.roster.in_flight || self.is_leaving() {
             return;
@@ -188,11 +194,16 @@ impl Engine {
         self.roster.reading = false;
         // Unread, it is read after the next sign of life.
         if let Ok(roster) = answer {
-            self.roster.revision = roster.revision;
+            if std::mem::replace(&mut self.roster.revision, roster.revision) != roster.revision {
+                self.roster.spread_at = Some(now + self.shared.config.timing.ttl() * STAY);
+            }
             self.roster.members = fleet::members(roster);
             for index in 0..self.groups.len() {
                 self.place(index);
                 self.look_for_uncovered(now, index);
+            }
+            if std::mem::take(&mut self.roster.spreading) {
+                self.spread(now);
             }
         }
         // Nobody campaigns before it knows whom to leave a vacancy to, or cannot know.
@@ -269,11 +280,48 @@ impl Engine {
         }
     }
 
+    /// In a calm fleet groups go, one at a time, to the instances that they prefer: not all stay with the one that was there first.
+    fn spread_turn(&mut self, now: Moment) {
+        if !self.shared.config.spread || self.stopping.is_some() || self.roster.spread_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.roster.spread_at = Some(now + self.shared.config.timing.ttl());
+        let led = self.groups.iter().filter(|group| group.election.leading(now).is_some());
+        if led.count() > 1 {
+            self.roster.spreading = true;
+            self.read_roster();
+        }
+    }
+
+    fn spread(&mut self, now: Moment) {
+        let config = &self.shared.config;
+        let stay = config.timing.ttl() * STAY;
+        let fresh = self.planning.at(now) - jiff::SignedDuration::try_from(config.timing.ttl()).unwrap_or_default();
+        let belongs_elsewhere = |index: Group| {
+            let state = &self.groups[index];
+            let term = state.election.leading(now).filter(|_| state.draining.is_none())?;
+            let member = fleet::preferred(&self.roster.members, state.gate.group().as_str())?;
+            let settled = now.since(state.leading_since) >= stay && !self.is_busy(index);
+            let moves = settled && member.holder != config.holder && member.last_seen >= fresh;
+            moves.then(|| (index, term, member.instance.clone()))
+        };
+        let Some((index, term, member)) = (0..self.groups.len()).find_map(belongs_elsewhere) else {
+            return;
+        };
+        let group = self.groups[index].gate.group().clone();
+        self.shared.tell(Event::MakingWay { group, term, member });
+        self.groups[index].election.step_down(now, StepDown::Request);
+    }
+
     pub(super) fn roster_wake(&self, now: Moment) -> Option<Moment> {
         let waiting = self.inspection.passed && !self.roster.in_flight && !self.is_leaving();
         let line = waiting.then(|| self.roster.next.unwrap_or(now));
         let making_way = self.roster.making_way.values().min().copied();
-        [line, making_way].into_iter().flatten().min()
+        let spread = self
+            .roster
+            .spread_at
+            .filter(|_| self.shared.config.spread && self.stopping.is_none());
+        [line, making_way, spread].into_iter().flatten().min()
     }
 
     /// Whether the roster line has been, or is being, taken out: a drain before that is still part of the fleet.
