@@ -143,11 +143,19 @@ impl Namespace {
     /// Checks and takes a namespace.
     ///
     /// # Errors
-    /// [`NameError`] when it is neither empty nor 1 to [`MAX_NAME`] of `[A-Za-z0-9_.:/-]`.
+    /// [`NameError`] when it is neither empty nor 1 to [`MAX_NAME`] of `[A-Za-z0-9_.:/-]`, or when one of its parts between colons is
+    /// `leader`.
     pub fn new(name: impl Into<Cow<'static, str>>) -> Result<Self, NameError> {
         let name = name.into();
         if !name.is_empty() {
             check("namespace", &name)?;
+        }
+        // A key is read as `<namespace>:leader:<group>` in one way only: at its first part of that name.
+        if name.split(':').any(|part| part == "leader") {
+            let reason = "it has the part `leader`, by which keys tell a namespace from a group".to_owned();
+            let kind = "namespace";
+            let name = name.into_owned();
+            return Err(NameError { kind, name, reason });
         }
         Ok(Self(name))
     }
@@ -231,6 +239,18 @@ mod tests {
         }
         for good in ["a", "mail/urgent", "A-z_0.9:x", &"x".repeat(100)] {
             assert_eq!(GroupName::new(good.to_owned()).unwrap().as_str(), good);
+        }
+    }
+
+    /// `x:leader` with the group `y` and `x` with the group `leader:y` would be one key.
+    #[test]
+    fn no_two_fleets_share_a_key() {
+        for bad in ["leader", "x:leader", "leader:x", "x:leader:y"] {
+            let error = Namespace::new(bad).unwrap_err();
+            assert!(error.to_string().contains("`leader`"), "{error}");
+        }
+        for good in ["leaders", "x:leader-y", "x/leader"] {
+            assert!(Namespace::new(good).is_ok());
         }
     }
 

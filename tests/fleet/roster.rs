@@ -15,6 +15,7 @@ on_each_store!(
     case_30_the_leader_has_the_jobs,
     a_job_that_the_leader_lacks_is_told,
     a_vacancy_goes_to_the_newest_version,
+    an_instance_that_only_watches_knows_the_leader,
 );
 
 fn timing() -> Timing {
@@ -314,6 +315,28 @@ async fn a_vacancy_goes_to_the_newest_version(ground: Ground) {
     leads(&old, "yearly").await;
     watch.within(ms(1_000), "the hand-over back");
     old.shutdown().await;
+}
+
+async fn an_instance_that_only_watches_knows_the_leader(ground: Ground) {
+    let stage = Stage::new();
+    let watcher = ground
+        .instance("w", &stage, ["yearly"])
+        .timing(timing())
+        .campaign(false)
+        .await
+        .unwrap();
+    let seen = || {
+        let status = watcher.watch("yearly").unwrap().current();
+        assert_eq!(status.role, leader_core::Role::Observer);
+        status.leader
+    };
+    assert_eq!(seen(), None);
+    let leader = ground.instance("a", &stage, ["yearly"]).timing(timing()).await.unwrap();
+    leads(&leader, "yearly").await;
+    eventually(SOON, "the leader is seen", || async { seen().as_deref() == Some("a") }).await;
+    leader.shutdown().await;
+    eventually(SOON, "nobody is seen to lead", || async { seen().is_none() }).await;
+    watcher.shutdown().await;
 }
 
 /// The first instance of a fleet leads everything; in a calm fleet it does not stay so, and no tick is lost or doubled on the way.

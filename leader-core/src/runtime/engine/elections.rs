@@ -318,7 +318,7 @@ impl GroupState {
         !same
     }
 
-    fn show(&self, role: Role, leader: Option<String>, term: u64, since: Option<Timestamp>) {
+    pub(super) fn show(&self, role: Role, leader: Option<String>, term: u64, since: Option<Timestamp>) {
         let status = GroupStatus {
             group: self.gate.group().clone(),
             role,

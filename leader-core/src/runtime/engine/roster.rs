@@ -146,7 +146,7 @@ impl Engine {
                     let instance = self.shared.config.instance.clone();
                     self.shared.tell(Event::Started { instance });
                     self.read_roster();
-                } else if revision != self.roster.revision {
+                } else if revision != self.roster.revision || self.has_observed_groups() {
                     self.read_roster();
                 }
             }
@@ -201,6 +201,7 @@ impl Engine {
             for index in 0..self.groups.len() {
                 self.place(index);
                 self.look_for_uncovered(now, index);
+                self.observe(index);
             }
             if std::mem::take(&mut self.roster.spreading) {
                 self.spread(now);
@@ -212,8 +213,33 @@ impl Engine {
             group.election.set_campaigning(takes_part);
             if !takes_part {
                 group.answered = true;
-                group.gate.status().send_modify(|status| status.role = Role::Observer);
             }
+        }
+    }
+
+    fn has_observed_groups(&self) -> bool {
+        let config = &self.shared.config;
+        config.groups.iter().any(|group| !config.candidacy.has(group))
+    }
+
+    /// Whoever takes no part in an election knows the leader from the roster alone.
+    fn observe(&mut self, index: Group) {
+        let state = &self.groups[index];
+        let group = state.gate.group();
+        if self.shared.config.candidacy.has(group) {
+            return;
+        }
+        let leads = |member: &&Member| member.leads.contains(group.as_str());
+        let leader = self
+            .roster
+            .members
+            .iter()
+            .filter(leads)
+            .max_by_key(|member| member.last_seen);
+        let leader = leader.map(|member| member.instance.clone());
+        if state.gate.status().borrow().leader != leader {
+            let since = leader.is_some().then(|| self.shared.config.clock.wall());
+            state.show(Role::Observer, leader, 0, since);
         }
     }
 
