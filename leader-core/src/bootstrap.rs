@@ -19,6 +19,7 @@ pub use fault::{BootstrapError, Fault};
 pub use jobs::JobSettings;
 pub use source::{Env, IntoStore, env};
 
+use crate::clock::Clock;
 use crate::event::{BACKLOG, Events, Stamped};
 use crate::instance::Instance;
 use crate::job::extract::States;
@@ -87,6 +88,8 @@ pub struct Bootstrap {
     require_store: bool,
     single_process: bool,
     events: broadcast::Sender<Stamped>,
+    /// A wall clock that is wrong.
+    wall_ahead: Option<jiff::SignedDuration>,
     vars: Vars,
 }
 
@@ -117,6 +120,7 @@ impl Bootstrap {
             require_store: false,
             single_process: false,
             events: broadcast::Sender::new(BACKLOG),
+            wall_ahead: None,
             vars: Vars::process(),
         }
     }
@@ -275,6 +279,14 @@ impl Bootstrap {
         self
     }
 
+    /// Gives the instance a wall clock that is wrong: for suites.
+    #[doc(hidden)]
+    #[cfg(feature = "testing")]
+    pub fn __wall_ahead(mut self, ahead: jiff::SignedDuration) -> Self {
+        self.wall_ahead = Some(ahead);
+        self
+    }
+
     /// The instance's events from its very first on: those of the start are told before [`Instance::events`] can be called.
     ///
     /// ```standalone_crate
@@ -306,9 +318,11 @@ impl Bootstrap {
         }
         let require_store = self.require_store || self.vars.flag("LEADER_REQUIRE_STORE").unwrap_or(false);
         let events = self.events.clone();
+        let wall_ahead = self.wall_ahead;
         let (config, source) = settings::check(self)?;
         let bound = config.timing.operation();
         let (store, clock) = source.open(&config.namespace, bound);
+        let clock = wall_ahead.map_or(clock, Clock::ahead);
         let config = Config { clock, ..config };
         let gate = |group: &GroupName| Arc::new(Gate::new(group.clone(), config.clock.clone()));
         let gates = Arc::new(Gates::new(config.groups.iter().map(gate)));

@@ -70,6 +70,8 @@ pub struct Clock(Source);
 enum Source {
     #[default]
     System,
+    /// The system's, with a wall clock that is wrong.
+    Ahead(jiff::SignedDuration),
     Manual(Arc<Manual>),
 }
 
@@ -84,6 +86,12 @@ impl Clock {
     #[must_use]
     pub fn system() -> Self {
         Self(Source::System)
+    }
+
+    /// The system's clocks, with a wall clock that is wrong by `ahead`.
+    #[must_use]
+    pub fn ahead(ahead: jiff::SignedDuration) -> Self {
+        Self(Source::Ahead(ahead))
     }
 
     /// A clock that stands until it is moved by [`Clock::advance`].
@@ -110,7 +118,7 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Moment {
         match &self.0 {
-            Source::System => system_monotonic(),
+            Source::System | Source::Ahead(_) => system_monotonic(),
             Source::Manual(manual) => Moment(manual.monotonic.load(Ordering::SeqCst)),
         }
     }
@@ -120,6 +128,10 @@ impl Clock {
     pub fn wall(&self) -> Timestamp {
         match &self.0 {
             Source::System => Timestamp::now(),
+            Source::Ahead(ahead) => {
+                let now = Timestamp::now();
+                now.saturating_add(*ahead).unwrap_or(now)
+            }
             Source::Manual(manual) => {
                 Timestamp::from_microsecond(manual.wall_micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::UNIX_EPOCH)
             }

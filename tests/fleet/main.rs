@@ -5,6 +5,7 @@
 mod stage;
 mod bootstrap;
 mod calls;
+mod cases;
 mod events;
 mod freeze;
 mod lives;

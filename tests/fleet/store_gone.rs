@@ -71,9 +71,9 @@ async fn case_22_fault_s_a_store_that_hangs_holds_nobody() {
     server.resume();
 }
 
-/// One failed renewal loses no leadership.
+/// One failed renewal loses no leadership, and ends no renewing (redisson#775, redisson#3194).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fault_c_one_failed_renewal_is_retried() {
+async fn fault_c_leases_11_one_failed_renewal_is_retried() {
     let _among = among_others().await;
     let ground = Ground::redis().await;
     let Ground::Redis(server) = &ground else { unreachable!() };

@@ -491,6 +491,79 @@ mod histories {
         }
     }
 
+    /// Thousands of candidates on one lease, leaders that fall silent, answers that are lost: terms never overlap, and a vacancy costs
+    /// one question of each candidate (kubernetes#67651).
+    #[test]
+    fn leases_3_the_terms_of_a_thousand_candidates_never_overlap() {
+        const CANDIDATES: usize = 1000;
+        let timing = Timing::from_ttl(ms(2000));
+        let start = Moment::from_nanos(1_000_000_000);
+        let mut choice = 0x2545_f491_4f6c_dd1d_u64;
+        let mut random = move |bound: u64| {
+            // xorshift64 (Marsaglia, 2003).
+            choice ^= choice << 13;
+            choice ^= choice >> 7;
+            choice ^= choice << 17;
+            choice % bound
+        };
+        let mut candidates: Vec<_> = (0..CANDIDATES)
+            .map(|_| {
+                let preference = u16::try_from(random(65_536)).unwrap();
+                Election::new(timing, ms(1000), preference, true, start)
+            })
+            .collect();
+        let mut silent_until = vec![start; CANDIDATES];
+        let mut lease = Lease::default();
+        // What is on its way: when it arrives, whose, and the answer.
+        let mut flying: Vec<(Moment, usize, Attempt, Reply)> = Vec::new();
+        let (mut terms, mut questions, mut looks) = (Vec::new(), 0_u64, vec![0_u64; CANDIDATES]);
+        for step in 0..9_000_u64 {
+            let now = start + ms(5 * step);
+            flying.retain(|(at, who, attempt, reply)| {
+                let arrives = now >= *at && now >= silent_until[*who];
+                if arrives {
+                    candidates[*who].handle_reply(now, *attempt, reply);
+                }
+                !arrives
+            });
+            for who in 0..CANDIDATES {
+                if candidates[who].leading(now).is_some() && random(200) == 0 {
+                    silent_until[who] = now + ms(500 + random(4000));
+                }
+                if now < silent_until[who] {
+                    continue;
+                }
+                if candidates[who].poll_timeout().is_some_and(|at| now >= at) {
+                    candidates[who].handle_timeout(now);
+                }
+                while let Some(command) = candidates[who].poll_command() {
+                    if let Command::Lead { term, .. } = command {
+                        terms.push(term);
+                    }
+                    let Some(attempt) = attempt_of(&command) else { continue };
+                    questions += 1;
+                    looks[who] += u64::from(matches!(command, Command::Campaign { .. }));
+                    let reply = lease.execute(who, &command, now);
+                    // One in fifty answers is lost, and some come after their asker gave up.
+                    if random(50) != 0 {
+                        flying.push((now + ms(random(300)), who, attempt, reply));
+                    }
+                }
+            }
+            let believers = candidates
+                .iter()
+                .filter(|candidate| candidate.leading(now).is_some())
+                .count();
+            assert!(believers <= 1, "{believers} believers after {step} steps");
+        }
+        assert!(terms.len() >= 5, "{terms:?}");
+        assert!(terms.is_sorted_by(|a, b| a < b), "{terms:?}");
+        // 45 s are 22 leases long: a standby looks about once for each, whoever leads.
+        let most = looks.iter().max().unwrap();
+        assert!(*most <= 90, "{most} looks of one candidate");
+        println!("{} terms, {questions} questions in 45 s", terms.len());
+    }
+
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Pass(u64),
