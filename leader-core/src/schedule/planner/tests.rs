@@ -40,7 +40,7 @@ fn a_tick_runs_when_it_is_due_and_not_before() {
     );
 }
 
-/// A timer that wakes early, or twice, never fires a tick twice (robfig/cron#94, kelektiv#243, node-cron PR 116, good_job#1543, sidekiq-cron#89).
+/// A timer that wakes early, or twice, never fires a tick twice (robfig/cron#94, kelektiv#243, node-cron PR 116, `good_job#1543`, sidekiq-cron#89).
 #[test]
 fn case_4_leases_29_an_early_timer_fires_nothing_twice() {
     let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
