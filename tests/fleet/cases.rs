@@ -155,7 +155,7 @@ async fn case_1_leases_27_wrong_clocks_and_short_jobs_make_one_run_of_each_tick(
 }
 
 /// A machine that slept: the lead is given up and won again, the ticks of the pause are decided by the policy, once, and nothing floods
-/// (solid_queue#763, graphile_worker_rs#337, sidekiq#4893).
+/// (`solid_queue#763`, `graphile_worker_rs#337`, sidekiq#4893).
 async fn case_36_after_a_pause_the_policy_is_applied_once(ground: Ground) {
     let stage = Stage::new();
     // Due every 5 s, late up to 500 ms, then skipped.
