@@ -18,8 +18,8 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         }
         Event::Quarantined { group, remaining } => tracing::info!(
             instance, %group, ?remaining,
-            "nobody may lead this group yet, because a leader from before the store's data began may still believe; \
-             a new deployment can skip this with `.first_start(true)`"
+            "nobody may lead this group yet, because an old leader may still believe: the store's data is new, its server was just \
+             restarted, or the lease vanished before its end; a new deployment can skip this with `.first_start(true)`"
         ),
         Event::RunStarted {
             job,
