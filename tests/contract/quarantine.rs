@@ -189,6 +189,104 @@ async fn a_young_server_lets_only_the_present_leader_go_on() {
     assert!(renewed.elapsed() + COARSE >= TTL + YOUNG, "{:?}", renewed.elapsed());
 }
 
+/// Restored from a snapshot that is older than the last leader: nothing in it tells of one, and whoever led before the restart may
+/// believe until one TTL after it.
+#[tokio::test]
+async fn a_server_restored_from_a_snapshot_lets_nobody_acquire_before_it_is_old_enough() {
+    let mut server = RedisServer::start().await;
+    let namespace = Namespace::new("snapshot").unwrap();
+    let bench = |server: &RedisServer| Bench {
+        store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
+        namespace: namespace.clone(),
+        group: crate::bench::group("cleanup"),
+        server: None,
+    };
+    let before = bench(&server);
+    let (a, b, c) = (holder("a"), holder("b"), holder("c"));
+    let old = before.acquire_for(&a, TTL).await;
+    before.release(&a, old, None).await;
+    server.command(&["SAVE"]).await;
+    // Only one that has learnt it knows that there was a later one.
+    let term = before.acquire_for(&b, TTL).await;
+    server.kill().await;
+    // Long enough for the mark of the last renewal to say nothing.
+    tokio::time::sleep(TTL + YOUNG).await;
+    server.restart(true).await;
+    let restarted = Instant::now();
+    let bench = bench(&server);
+    assert_eq!(
+        bench.renew_for(&b, term, TTL).await,
+        Renewed::NotYours {
+            holder: None,
+            term: old
+        }
+    );
+    let mut wish = bench.wish(&c, TTL, old);
+    wish.first_start = false;
+    let answer = bench.ask(wish.clone()).await.verdict;
+    assert!(
+        matches!(answer, Verdict::Quarantined { remaining, .. } if remaining <= TTL + YOUNG + Duration::from_secs(1)),
+        "{answer:?}"
+    );
+    let mut next = 0;
+    while next == 0 {
+        match bench.ask(wish.clone()).await.verdict {
+            Verdict::Acquired { term } => next = term,
+            Verdict::Quarantined { .. } => tokio::time::sleep(Duration::from_millis(5)).await,
+            other => panic!("{other:?}"),
+        }
+        assert!(restarted.elapsed() < BOUND);
+    }
+    assert!(restarted.elapsed() >= TTL, "{:?}", restarted.elapsed());
+    assert!(next > term);
+}
+
+/// An append-only file loses two seconds at the most; a candidate that knows of a term which the file does not tells that it did.
+#[tokio::test]
+async fn a_candidate_that_knows_more_than_a_restarted_server_waits_longer() {
+    let mut server = RedisServer::options().appendonly(true).start().await;
+    let namespace = Namespace::new("short").unwrap();
+    let bench = |server: &RedisServer| Bench {
+        store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
+        namespace: namespace.clone(),
+        group: crate::bench::group("cleanup"),
+        server: None,
+    };
+    let term = bench(&server).acquire_for(&holder("a"), TTL).await;
+    server.kill().await;
+    tokio::time::sleep(TTL + YOUNG).await;
+    server.restart(true).await;
+    let bench = bench(&server);
+    let mut wish = bench.wish(&holder("b"), TTL, term + 1);
+    wish.first_start = false;
+    let answer = bench.ask(wish.clone()).await.verdict;
+    assert!(matches!(answer, Verdict::Quarantined { .. }), "{answer:?}");
+    // Its outage was longer than any trust, as far as anybody knows.
+    wish.known = term;
+    let answer = bench.ask(wish).await.verdict;
+    assert!(matches!(answer, Verdict::Acquired { .. }), "{answer:?}");
+}
+
+/// A server that was never restarted since the group was born has rolled nothing back, young or not.
+#[tokio::test]
+async fn a_young_server_of_a_young_group_makes_nobody_wait() {
+    let server = server(RedisServer::options()).await;
+    let bench = Bench {
+        server: None,
+        ..Bench::redis_on(Arc::clone(&server))
+    };
+    let (a, b) = (holder("a"), holder("b"));
+    let mut term = bench.acquire(&a).await;
+    for who in [&b, &a, &b] {
+        let last = if *who == a { &b } else { &a };
+        bench.release(last, term, None).await;
+        match bench.ask(bench.wish(who, LONG, term)).await.verdict {
+            Verdict::Acquired { term: next } => term = next,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_restart_without_its_data_is_a_loss_of_all_data() {
     let mut server = RedisServer::start().await;

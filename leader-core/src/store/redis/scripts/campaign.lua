@@ -15,19 +15,41 @@ local function instance(holder)
   return string.match(holder or '', '^(.*)#')
 end
 
-local server_age
--- At least how old the server is, in ms: it tells whole seconds.
-local function age()
-  if not server_age then
+local server
+-- This process of the server: its id, how long it has run at the least, in ms (it tells whole seconds; nil when it may not be asked),
+-- and whether it keeps what it is told but for the last moments.
+local function process()
+  if not server then
     local info = redis.pcall('INFO', 'server')
-    local uptime = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
-    server_age = uptime and (uptime - 1) * 1000 or 0
+    local told = type(info) == 'string'
+    local uptime = told and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
+    local persistence = redis.pcall('INFO', 'persistence')
+    server = {
+      id = told and string.match(info, 'run_id:(%x+)') or '',
+      age = uptime and (uptime - 1) * 1000,
+      keeps = type(persistence) == 'string' and string.find(persistence, 'aof_enabled:1', 1, true) ~= nil,
+    }
   end
-  return server_age
+  return server
+end
+
+-- How much longer an old leader may believe because the server was restarted: what it was told last may be lost.
+local function after_restart(born_in, seen, ttl, complete)
+  local id, age, keeps = process().id, process().age, process().keeps
+  local since_renewal = (seen or 0) + 2000 + ttl - now
+  if not age then
+    return since_renewal
+  end
+  if born_in == id or age >= ttl + 2000 then
+    -- There was no restart since the group was born; or whoever led before it believes no longer.
+    return 0
+  end
+  -- Of an append-only file the last two seconds may be lost, of anything else any time.
+  return keeps and complete and seen and since_renewal or ttl + 2000 - age
 end
 
 local function campaign(lease, state, fence, holder, ttl, known, first_start, only_one, yield)
-  local kept = redis.call('HMGET', state, 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained', 'holder', 'released', 'vacant')
+  local kept = redis.call('HMGET', state, 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained', 'holder', 'released', 'vacant', 'first', 'run')
   local born, term, last_holder = tonumber(kept[1]), tonumber(kept[3]) or 0, kept[7]
   local kept_ttl = tonumber(kept[4]) or 0
 
@@ -46,10 +68,14 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
 
   -- A group without a birth mark has lost its data or never had any: an old leader may still believe.
   local quarantine = math.max(tonumber(kept[2]) or 0, ttl)
+  local first, born_in = kept[10], kept[11]
   if not born or born > now then
-    local fresh = first_start and not kept[1] and not held
-    born = fresh and now - quarantine or now
-    redis.call('HSET', state, 'born', whole(born), 'quarantine', whole(quarantine))
+    -- The promise that no leader can be is about this moment only.
+    first = first_start and not kept[1] and not held
+    born, born_in = now, process().id
+    redis.call(
+      'HSET', state, 'born', whole(born), 'quarantine', whole(quarantine), 'first', first and '1' or '', 'run', born_in
+    )
   elseif quarantine ~= tonumber(kept[2]) then
     redis.call('HSET', state, 'quarantine', whole(quarantine))
   end
@@ -72,24 +98,21 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
     return answer('held', held, left)
   end
 
-  local seen = tonumber(kept[5]) or 0
-  if seen > now then
+  local seen = tonumber(kept[5])
+  if seen and seen > now then
     -- The clock was set back: the last renewal was no later than now.
     seen = now
     redis.call('HSET', state, 'seen', whole(seen))
   end
-  local wait = born + quarantine - now
-  local last_ttl = math.max(kept_ttl, ttl)
-  local young = seen + 2000 + last_ttl - now
-  -- A server that was just restarted may have rolled back to an earlier write.
-  if young > wait and age() < last_ttl + 2000 then
-    wait = young
-  end
+  local known_from = (first and first ~= '') and born or born + quarantine
+  local wait = known_from - now
+  local last = tonumber(redis.call('GET', fence)) or 0
+  wait = math.max(wait, after_restart(born_in, seen, math.max(kept_ttl, ttl), known <= math.max(last, term)))
   local released = kept[8] and kept[8] == kept[3]
   -- A lease that is gone before its end, and was not given back, was taken away: its leader may still believe. One that asks again,
   -- and knows the term, believes no longer.
   if not held and not released and not (is_own(last_holder) and known >= term) then
-    wait = math.max(wait, seen + kept_ttl - now)
+    wait = math.max(wait, (seen or 0) + kept_ttl - now)
   end
   if wait > 0 then
     return answer('quarantined', held, wait)
@@ -101,7 +124,7 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
   end
 
   if not own and yield > 0 then
-    local vacant = math.max(born + quarantine, released and tonumber(kept[9]) or seen + kept_ttl)
+    local vacant = math.max(known_from, released and tonumber(kept[9]) or (seen or 0) + kept_ttl)
     local rest = math.min(vacant, now) + yield - now
     if rest > 0 then
       return answer('yielded', held, rest)
@@ -109,7 +132,6 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
   end
 
   -- The counter rises even when the data was lost: with the server's clock and with the highest that the caller has seen.
-  local last = tonumber(redis.call('GET', fence)) or 0
   term = math.max(last + 1, micros, known + 1)
   redis.call('SET', fence, whole(term))
   redis.call('SET', lease, holder, 'PX', whole(ttl))
