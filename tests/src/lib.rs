@@ -1,6 +1,7 @@
 //! The harness of the test suites.
 
 mod certificates;
+pub mod checker;
 mod eventually;
 mod redis_server;
 
