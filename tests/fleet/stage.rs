@@ -90,12 +90,7 @@ impl Ground {
         let Self::Redis(server) = self else { return };
         let enough = ttl.as_secs() + 4;
         eventually(SOON + ttl, "the server is old enough", || async {
-            let redis::Value::BulkString(info) = server.command(&["INFO", "server"]).await else {
-                return false;
-            };
-            let info = String::from_utf8(info).unwrap();
-            let uptime = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
-            uptime.unwrap().trim().parse::<u64>().unwrap() >= enough
+            server.uptime().await.as_secs() >= enough
         })
         .await;
     }

@@ -7,8 +7,8 @@ use leader_tests::{RedisServer, eventually};
 use redis::Value;
 use rustix::process::Signal;
 
-use crate::checker::{Ends, Line};
 use crate::programs::{Process, program};
+use leader_tests::checker::{Ends, Line};
 
 pub const TTL: Duration = Duration::from_secs(2);
 pub const GROUPS: [&str; 3] = ["default", "cleanup", "reports"];

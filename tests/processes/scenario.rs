@@ -5,8 +5,8 @@ use std::time::Duration;
 use leader_tests::RedisServer;
 use rustix::process::Signal;
 
-use crate::checker::violations;
 use crate::fleet::{Fleet, GROUPS, TTL, between, mono};
+use leader_tests::checker::violations;
 
 /// How soon a group is led again after it was given back.
 const AFTER_RELEASE: Duration = Duration::from_millis(100);

@@ -4,5 +4,6 @@
 mod caller;
 mod connection;
 mod faults;
+mod proxy;
 mod subscription;
 mod tls;

@@ -167,6 +167,40 @@ impl RedisServer {
         self.child.as_ref().expect("the server runs").id()
     }
 
+    /// Where it keeps its files.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// How long ago it was started, in whole seconds, as it tells itself.
+    ///
+    /// # Panics
+    /// When the server does not answer.
+    pub async fn uptime(&self) -> Duration {
+        Duration::from_secs(
+            self.fact("server", "uptime_in_seconds")
+                .await
+                .parse()
+                .expect("a number"),
+        )
+    }
+
+    /// One line of `INFO`.
+    ///
+    /// # Panics
+    /// When the server does not answer, or tells nothing of this name.
+    pub async fn fact(&self, section: &str, name: &str) -> String {
+        let text = match self.command(&["INFO", section]).await {
+            Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+            other => panic!("INFO {section}: {other:?}"),
+        };
+        let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned());
+        text.lines()
+            .find_map(value)
+            .unwrap_or_else(|| panic!("no {name} in {text}"))
+    }
+
     /// Runs one command as a user without limits, on a socket that no fault of the network touches.
     ///
     /// # Panics

@@ -59,6 +59,8 @@ pub struct Planner {
     plans: BTreeMap<usize, Plan>,
     /// When a plan wants a look, lazily: entries that no longer match their plan are skipped.
     wakes: BinaryHeap<Reverse<(Timestamp, usize)>>,
+    /// How far the ticks of jobs no longer planned were decided here: a store that has lost its last writes knows less.
+    decided: BTreeMap<usize, Timestamp>,
 }
 
 #[derive(Debug)]
@@ -75,9 +77,10 @@ struct Plan {
 }
 
 impl Planner {
-    /// Begins to plan a job from its cursor. What fell due from `late_from` until `now` is late, whatever the policy, and is run one
-    /// tick after another.
+    /// Begins to plan a job from its cursor, or from where it was [ended](Self::end) when that is later. What fell due from
+    /// `late_from` until `now` is late, whatever the policy, and is run one tick after another.
     pub fn begin(&mut self, job: usize, rule: Rule, cursor: Timestamp, late_from: Option<Timestamp>, now: Timestamp) {
+        let cursor = self.decided.get(&job).map_or(cursor, |decided| cursor.max(*decided));
         let plan = Plan {
             rule,
             cursor,
@@ -90,9 +93,11 @@ impl Planner {
         self.await_next(job);
     }
 
-    /// Forgets a job: its leadership has ended, and another will move the cursor.
+    /// Plans a job no longer: its leadership has ended, and another will move the cursor.
     pub fn end(&mut self, job: usize) {
-        self.plans.remove(&job);
+        if let Some(plan) = self.plans.remove(&job) {
+            self.decided.insert(job, plan.cursor);
+        }
     }
 
     /// The next planned tick of a job.

@@ -193,7 +193,7 @@ fn a_decision_that_was_not_carried_out_is_made_by_age() {
     );
 }
 
-/// A re-elected leader plans from the store's cursor, never from its own memory (sidekiq#3974, jobrunr#808).
+/// A re-elected leader goes on from where others got to, never from where it stopped itself (sidekiq#3974, jobrunr#808).
 #[test]
 fn case_31_the_cursor_is_read_anew_at_each_term() {
     let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
@@ -206,4 +206,19 @@ fn case_31_the_cursor_is_read_anew_at_each_term() {
     planner.begin(0, rule, at("17:00:00"), None, at("17:00:00"));
     assert_eq!(steps(&mut planner, "17:00:03"), []);
     assert_eq!(planner.next_wake(), Some(at("17:00:10")));
+}
+
+/// What a store forgets, the instance that ran it does not.
+#[test]
+fn a_cursor_that_went_back_repeats_nothing_here() {
+    let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
+    assert_eq!(steps(&mut planner, "12:00:10").len(), 1);
+    planner.answered(0, at("12:00:10"));
+    let rule = planner.plans[&0].rule.clone();
+    planner.end(0);
+    planner.begin(0, rule.clone(), at("12:00:00"), None, at("12:00:15"));
+    assert_eq!(planner.next_wake(), Some(at("12:00:20")));
+    planner.end(0);
+    planner.begin(0, rule, at("12:00:30"), None, at("12:00:35"));
+    assert_eq!(planner.next_wake(), Some(at("12:00:40")), "another has gone on");
 }

@@ -7,20 +7,29 @@ use serde::Deserialize;
 /// One line of one process.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Line {
+    /// What happened: `elected`, `lost`, `tick`; others are passed over.
     pub event: String,
+    /// Who tells it.
     pub instance: String,
+    /// When, on one clock that all instances share.
     pub mono_ns: u64,
+    /// The group.
     pub group: Option<String>,
+    /// Of `tick`: the job.
     pub job: Option<String>,
+    /// Of `tick`: the planned instant.
     pub scheduled_at: Option<String>,
     /// Of `elected` and `lost`: the term.
     pub fence: Option<u64>,
     /// Of `tick`: the term that it runs under.
     pub term: Option<u64>,
+    /// Of `lost`: when belief ended.
     pub until_ns: Option<u64>,
 }
 
 impl Line {
+    /// Whether it tells of this event in this group.
+    #[must_use]
     pub fn is(&self, event: &str, group: &str) -> bool {
         self.event == event && self.group.as_deref() == Some(group)
     }
@@ -41,9 +50,13 @@ impl Line {
 /// A time in which an instance believed that it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
+    /// In which group.
     pub group: String,
+    /// Who.
     pub instance: String,
+    /// Under which term.
     pub term: u64,
+    /// When it was elected.
     pub from: u64,
     /// `u64::MAX` while it goes on.
     pub until: u64,
@@ -57,6 +70,7 @@ pub type Ends = BTreeMap<(String, String), u64>;
 const PREEMPTION: u64 = 20_000_000;
 
 /// The spans of all groups, in order of their beginnings.
+#[must_use]
 pub fn spans(lines: &[Line], ends: &Ends) -> Vec<Span> {
     let mut spans: Vec<_> = lines
         .iter()
@@ -80,6 +94,7 @@ pub fn spans(lines: &[Line], ends: &Ends) -> Vec<Span> {
 }
 
 /// Everything that must not be.
+#[must_use]
 pub fn violations(lines: &[Line], ends: &Ends) -> Vec<String> {
     let mut lines = lines.to_vec();
     lines.sort_by_key(|line| line.mono_ns);
