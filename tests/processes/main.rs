@@ -3,7 +3,10 @@
 mod axum_service;
 mod checker;
 mod cluster_cron;
+mod dice;
+mod fences;
 mod fleet;
 mod programs;
 mod quickstart;
+mod register;
 mod scenario;

@@ -55,7 +55,7 @@ impl Register {
     pub fn new(store: &str, namespace: &str, lines: Lines) -> redis::RedisResult<Self> {
         Ok(Self {
             client: redis::Client::open(store)?,
-            keys: ["register", "register-history"].map(|key| format!("{namespace}{key}")),
+            keys: ["register", "register-history"].map(|key| format!("{namespace}:{key}")),
             lines,
         })
     }
