@@ -137,6 +137,15 @@ impl Fleet {
             .collect()
     }
 
+    /// Waits until every process, the dead ones included, has told of its start.
+    pub async fn all_started(&self, deadline: Duration) {
+        eventually(deadline, "every process has started", || {
+            let started = self.told(|told| told.all.iter().filter(|line| line.event == "started").count());
+            async move { started == self.nodes.len() }
+        })
+        .await;
+    }
+
     /// The name of a process.
     pub fn id(&self, node: usize) -> &str {
         &self.nodes[node].id

@@ -7,6 +7,8 @@ mod dice;
 mod fences;
 mod fleet;
 mod programs;
+mod promises;
 mod quickstart;
 mod register;
 mod scenario;
+mod takeovers;

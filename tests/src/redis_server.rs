@@ -165,6 +165,32 @@ impl RedisServer {
             .unwrap_or_else(|error| panic!("{words:?}: {error}; {}", self.log()))
     }
 
+    /// A section of what the server tells of itself.
+    ///
+    /// # Panics
+    /// When the server does not answer within 5 s.
+    pub async fn tells(&self, section: &str) -> String {
+        match self.command(&["INFO", section]).await {
+            Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+            Value::VerbatimString { text, .. } => text,
+            other => panic!("an unexpected answer to INFO: {other:?}"),
+        }
+    }
+
+    /// Waits until the server has run for so long: a young one may have lost its last writes, and its groups change hands later.
+    ///
+    /// # Panics
+    /// When it is not so old in good time.
+    pub async fn ripen(&self, age: Duration) {
+        eventually(START + age, "the server is old enough", || async {
+            let info = self.tells("server").await;
+            let uptime = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
+            // In whole seconds.
+            uptime.and_then(|uptime| uptime.trim().parse().ok()) > Some(age.as_secs())
+        })
+        .await;
+    }
+
     async fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
         let user = RedisConnectionInfo::default()
             .set_username("harness")

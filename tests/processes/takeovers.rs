@@ -1,0 +1,143 @@
+//! How soon a group is led again: after its leader was told to stop, and after it was killed.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use leader_tests::RedisServer;
+use rustix::process::Signal;
+use tokio::task::JoinSet;
+
+use crate::dice::Dice;
+use crate::fleet::{Fleet, TTL, between, mono};
+
+const GROUP: &str = "default";
+/// How many processes a fleet has.
+const NODES: usize = 3;
+/// How long a condition that has a bound of its own is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The promises.
+pub const AFTER_RELEASE: Duration = Duration::from_millis(100);
+pub const AFTER_KILL: Duration = Duration::from_millis(2500);
+
+/// How a leader ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// SIGTERM: it drains and gives its lease back.
+    Stopped,
+    /// SIGKILL: its lease has to end by itself.
+    Killed,
+}
+
+/// One change of hands.
+#[derive(Clone, Debug)]
+pub struct Takeover {
+    /// The fleet, the one that led and the one that leads.
+    pub who: [String; 3],
+    /// From the end of belief before the release, or from just before the kill, to the new leader's belief.
+    pub took: Duration,
+    /// The rest of the lease at a kill, as the server told it.
+    pub rest: Duration,
+    /// From the lease's own end to the new leader's belief, at the most.
+    pub beyond: Duration,
+}
+
+impl fmt::Display for Takeover {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            who,
+            took,
+            rest,
+            beyond,
+        } = self;
+        let [namespace, before, after] = who;
+        write!(
+            f,
+            "{namespace} {before} → {after}: {took:?}, rest of the lease {rest:?}, beyond its end {beyond:?}"
+        )
+    }
+}
+
+/// Makes `count` leaders end, in `fleets` fleets side by side on a server that must not be young.
+pub async fn takeovers(server: &Arc<RedisServer>, way: Way, fleets: usize, count: usize, seed: u64) -> Vec<Takeover> {
+    let left = Arc::new(AtomicUsize::new(count));
+    let mut tasks = JoinSet::new();
+    for number in 0..fleets.min(count) {
+        let namespace = format!("takeover-{way:?}-{number}");
+        let dice = Dice::new(seed ^ ((number as u64) << 32));
+        tasks.spawn(in_fleet(Arc::clone(server), way, namespace, dice, Arc::clone(&left)));
+    }
+    tasks.join_all().await.concat()
+}
+
+async fn in_fleet(
+    server: Arc<RedisServer>,
+    way: Way,
+    namespace: String,
+    mut dice: Dice,
+    left: Arc<AtomicUsize>,
+) -> Vec<Takeover> {
+    let mut fleet = Fleet::with(&server, &namespace, &[GROUP], &[]);
+    (0..NODES).for_each(|_| fleet.join(true));
+    let mut all = Vec::new();
+    while left
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
+        .is_ok()
+    {
+        let (leader, _) = fleet.led_after(GROUP, 0, PATIENCE).await;
+        fleet.all_started(PATIENCE).await;
+        // The leader ends at any point between two of its renewals.
+        tokio::time::sleep(dice.span(TTL / 8, TTL / 4)).await;
+        let takeover = match way {
+            Way::Stopped => stopped(&mut fleet, leader).await,
+            Way::Killed => killed(&mut fleet, leader, &server).await,
+        };
+        let (next, took, rest, beyond) = takeover;
+        let who = [
+            namespace.clone(),
+            fleet.id(leader).to_owned(),
+            fleet.id(next).to_owned(),
+        ];
+        all.push(Takeover {
+            who,
+            took,
+            rest,
+            beyond,
+        });
+        fleet.join(false);
+    }
+    for node in fleet.living() {
+        fleet.signal(node, Signal::TERM);
+    }
+    for node in fleet.living() {
+        fleet.stopped(node).await;
+    }
+    all
+}
+
+/// The next leader, how long it took, and nothing of a lease that was given back.
+async fn stopped(fleet: &mut Fleet, leader: usize) -> (usize, Duration, Duration, Duration) {
+    let at = mono();
+    fleet.signal(leader, Signal::TERM);
+    let (_, released) = fleet.lost_after(leader, GROUP, at, PATIENCE).await;
+    let (next, again) = fleet.led_after(GROUP, released, PATIENCE).await;
+    fleet.stopped(leader).await;
+    (next, between(released, again), Duration::ZERO, Duration::ZERO)
+}
+
+/// The next leader, how long it took, the rest of the lease, and how long it took from the lease's end.
+async fn killed(fleet: &mut Fleet, leader: usize, server: &RedisServer) -> (usize, Duration, Duration, Duration) {
+    let at = fleet.kill(leader, server).await;
+    let end = fleet.ends[&(fleet.id(leader).to_owned(), GROUP.to_owned())];
+    let (next, again) = fleet.led_after(GROUP, at, PATIENCE).await;
+    (next, between(at, again), between(at, end), between(end, again))
+}
+
+/// Median, p99 and greatest, by nearest rank.
+pub fn percentiles(mut values: Vec<Duration>) -> [Duration; 3] {
+    values.sort_unstable();
+    let rank = |percent: usize| values[(values.len() * percent).div_ceil(100).max(1) - 1];
+    [rank(50), rank(99), rank(100)]
+}
