@@ -7,6 +7,7 @@ mod bootstrap;
 mod calls;
 mod events;
 mod freeze;
+mod herd;
 mod lives;
 mod runs;
 mod shutdown;
