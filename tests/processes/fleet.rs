@@ -80,7 +80,8 @@ impl Fleet {
 
     /// Starts one more process, under a name that was not used before.
     pub fn join(&mut self, first_start: bool) {
-        let id = format!("node-{}", self.nodes.len() + 1);
+        // Of its own in each fleet: the order in which standbys look hangs on it.
+        let id = format!("{}-{}", self.namespace, self.nodes.len() + 1);
         let groups = self.groups.join(",");
         let mut command = Command::new(program("node"));
         command.args(["--store", &self.url, "--namespace", &self.namespace]);

@@ -16,7 +16,7 @@ async fn hold(way: Way, count: usize, promise: Duration) {
     let all = takeovers(&server, way, 4, count, seed).await;
     assert_eq!(all.len(), count);
     let [p50, p99, most] = percentiles(all.iter().map(|one| one.took).collect());
-    println!("{way:?}: {count} takeovers, p50 {p50:?}, p99 {p99:?}, max {most:?}, promised {promise:?}");
+    println!("{way}: {count} takeovers, p50 {p50:?}, p99 {p99:?}, max {most:?}, promised {promise:?}");
     let texts: Vec<_> = all.iter().map(Takeover::to_string).collect();
     assert!(p99 <= promise, "{}", texts.join("\n"));
 }

@@ -31,11 +31,20 @@ pub enum Way {
     Killed,
 }
 
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Stopped => "stopped",
+            Self::Killed => "killed",
+        })
+    }
+}
+
 /// One change of hands.
 #[derive(Clone, Debug)]
 pub struct Takeover {
-    /// The fleet, the one that led and the one that leads.
-    pub who: [String; 3],
+    /// The one that led and the one that leads.
+    pub who: [String; 2],
     /// From the end of belief before the release, or from just before the kill, to the new leader's belief.
     pub took: Duration,
     /// The rest of the lease at a kill, as the server told it.
@@ -52,10 +61,10 @@ impl fmt::Display for Takeover {
             rest,
             beyond,
         } = self;
-        let [namespace, before, after] = who;
+        let [before, after] = who;
         write!(
             f,
-            "{namespace} {before} → {after}: {took:?}, rest of the lease {rest:?}, beyond its end {beyond:?}"
+            "{before} → {after}: {took:?}, rest of the lease {rest:?}, beyond its end {beyond:?}"
         )
     }
 }
@@ -65,7 +74,7 @@ pub async fn takeovers(server: &Arc<RedisServer>, way: Way, fleets: usize, count
     let left = Arc::new(AtomicUsize::new(count));
     let mut tasks = JoinSet::new();
     for number in 0..fleets.min(count) {
-        let namespace = format!("takeover-{way:?}-{number}");
+        let namespace = format!("takeover-{way}-{number}");
         let dice = Dice::new(seed ^ ((number as u64) << 32));
         tasks.spawn(in_fleet(Arc::clone(server), way, namespace, dice, Arc::clone(&left)));
     }
@@ -82,6 +91,7 @@ async fn in_fleet(
     let mut fleet = Fleet::with(&server, &namespace, &[GROUP], &[]);
     (0..NODES).for_each(|_| fleet.join(true));
     let mut all = Vec::new();
+    // What is left of the fleet ends with its handle: the last to join may not have got as far as to hear SIGTERM.
     while left
         .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1))
         .is_ok()
@@ -95,11 +105,7 @@ async fn in_fleet(
             Way::Killed => killed(&mut fleet, leader, &server).await,
         };
         let (next, took, rest, beyond) = takeover;
-        let who = [
-            namespace.clone(),
-            fleet.id(leader).to_owned(),
-            fleet.id(next).to_owned(),
-        ];
+        let who = [leader, next].map(|node| fleet.id(node).to_owned());
         all.push(Takeover {
             who,
             took,
@@ -107,12 +113,6 @@ async fn in_fleet(
             beyond,
         });
         fleet.join(false);
-    }
-    for node in fleet.living() {
-        fleet.signal(node, Signal::TERM);
-    }
-    for node in fleet.living() {
-        fleet.stopped(node).await;
     }
     all
 }

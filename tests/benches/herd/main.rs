@@ -1,6 +1,6 @@
 //! What many instances in many groups ask of one server: while nothing happens, and when a group falls vacant.
 //!
-//! `cargo bench -p leader-tests --bench herd` takes about three minutes; `-- --instances 100 --groups 100 --seconds 60` are the
+//! `cargo bench -p leader-tests --bench herd` takes about two minutes; `-- --instances 100 --groups 100 --seconds 60` are the
 //! defaults.
 #![allow(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 

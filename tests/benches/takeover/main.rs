@@ -1,7 +1,7 @@
 //! How soon a group is led again after its leader was told to stop (SIGTERM), and after it was killed (SIGKILL): real processes on
 //! a real server, at a TTL of 2 s.
 //!
-//! `cargo bench -p leader-tests --bench takeover` takes about three minutes; `-- --count 20` is shorter.
+//! `cargo bench -p leader-tests --bench takeover` takes about a minute; `-- --count 20` is shorter.
 
 #[path = "../../processes/checker.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]

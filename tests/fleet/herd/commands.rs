@@ -68,6 +68,11 @@ impl Commands {
         self.of("pexpire")
     }
 
+    /// Leases that were given back: each is told to everybody.
+    pub fn releases(&self) -> u64 {
+        self.of("publish")
+    }
+
     /// Lines of the roster that were written: each reads the roster.
     pub fn enrolments(&self) -> u64 {
         self.of("hgetall")

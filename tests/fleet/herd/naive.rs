@@ -36,10 +36,10 @@ pub async fn per_instance(
 async fn poll(client: redis::Client, number: usize, groups: usize, timing: Timing, offset: Duration, until: Instant) {
     let renew =
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0";
-    let mut connection = client
-        .get_multiplexed_async_connection()
-        .await
-        .expect("the server is there");
+    // A busy machine may keep it waiting; only what it sends is of interest.
+    let config = redis::AsyncConnectionConfig::new().set_response_timeout(Some(Duration::from_secs(10)));
+    let connection = client.get_multiplexed_async_connection_with_config(&config).await;
+    let mut connection = connection.expect("the server is there");
     let ttl = u64::try_from(timing.ttl().as_millis()).expect("a lease's time");
     let mut led = vec![false; groups];
     tokio::time::sleep(offset).await;

@@ -25,12 +25,10 @@ pub struct Vacancy {
 }
 
 impl Vacancy {
-    /// Scripts of the race that were neither renewals nor lines of the roster: campaigns, but for a release and the first read of
-    /// the new leader.
+    /// Scripts of the race that renewed nothing, gave nothing back and wrote no line of the roster.
     pub fn campaigns(&self) -> u64 {
-        self.race
-            .scripts()
-            .saturating_sub(self.race.renewals() + self.race.enrolments())
+        let others = self.race.renewals() + self.race.releases() + self.race.enrolments();
+        self.race.scripts().saturating_sub(others)
     }
 }
 
