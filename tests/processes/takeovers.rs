@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::dice::Dice;
 use crate::fleet::{Fleet, TTL, between, mono};
+use crate::stalls::Stalls;
 
 const GROUP: &str = "default";
 /// How many processes a fleet has.
@@ -51,6 +52,8 @@ pub struct Takeover {
     pub rest: Duration,
     /// From the lease's own end to the new leader's belief, at the most.
     pub beyond: Duration,
+    /// How long, while the group was vacant, the machine kept a thread of ours waiting that was due.
+    pub stalled: Duration,
 }
 
 impl fmt::Display for Takeover {
@@ -60,11 +63,12 @@ impl fmt::Display for Takeover {
             took,
             rest,
             beyond,
+            stalled,
         } = self;
         let [before, after] = who;
         write!(
             f,
-            "{before} → {after}: {took:?}, rest of the lease {rest:?}, beyond its end {beyond:?}"
+            "{before} → {after}: {took:?}, rest of the lease {rest:?}, beyond its end {beyond:?}; the machine stood still for {stalled:?}"
         )
     }
 }
@@ -72,11 +76,13 @@ impl fmt::Display for Takeover {
 /// Makes `count` leaders end, in `fleets` fleets side by side on a server that must not be young.
 pub async fn takeovers(server: &Arc<RedisServer>, way: Way, fleets: usize, count: usize, seed: u64) -> Vec<Takeover> {
     let left = Arc::new(AtomicUsize::new(count));
+    let stalls = Arc::new(Stalls::watch());
     let mut tasks = JoinSet::new();
     for number in 0..fleets.min(count) {
         let namespace = format!("takeover-{way}-{number}");
         let dice = Dice::new(seed ^ ((number as u64) << 32));
-        tasks.spawn(in_fleet(Arc::clone(server), way, namespace, dice, Arc::clone(&left)));
+        let (server, left, stalls) = (Arc::clone(server), Arc::clone(&left), Arc::clone(&stalls));
+        tasks.spawn(in_fleet(server, way, namespace, dice, left, stalls));
     }
     tasks.join_all().await.concat()
 }
@@ -87,6 +93,7 @@ async fn in_fleet(
     namespace: String,
     mut dice: Dice,
     left: Arc<AtomicUsize>,
+    stalls: Arc<Stalls>,
 ) -> Vec<Takeover> {
     let mut fleet = Fleet::with(&server, &namespace, &[GROUP], &[]);
     (0..NODES).for_each(|_| fleet.join(true));
@@ -100,39 +107,63 @@ async fn in_fleet(
         fleet.all_started(PATIENCE).await;
         // The leader ends at any point between two of its renewals.
         tokio::time::sleep(dice.span(TTL / 8, TTL / 4)).await;
-        let takeover = match way {
+        let vacancy = match way {
             Way::Stopped => stopped(&mut fleet, leader).await,
             Way::Killed => killed(&mut fleet, leader, &server).await,
         };
-        let (next, took, rest, beyond) = takeover;
-        let who = [leader, next].map(|node| fleet.id(node).to_owned());
+        let Vacancy {
+            next,
+            began,
+            end,
+            again,
+        } = vacancy;
         all.push(Takeover {
-            who,
-            took,
-            rest,
-            beyond,
+            who: [leader, next].map(|node| fleet.id(node).to_owned()),
+            took: between(began, again),
+            rest: between(began, end),
+            beyond: between(end, again),
+            stalled: stalls.within(end, again),
         });
         fleet.join(false);
     }
     all
 }
 
-/// The next leader, how long it took, and nothing of a lease that was given back.
-async fn stopped(fleet: &mut Fleet, leader: usize) -> (usize, Duration, Duration, Duration) {
+/// The instants of a change of hands, and who leads after it.
+struct Vacancy {
+    next: usize,
+    /// The end of belief before the release, or just before the kill.
+    began: u64,
+    /// The end of the lease at the earliest.
+    end: u64,
+    again: u64,
+}
+
+async fn stopped(fleet: &mut Fleet, leader: usize) -> Vacancy {
     let at = mono();
     fleet.signal(leader, Signal::TERM);
     let (_, released) = fleet.lost_after(leader, GROUP, at, PATIENCE).await;
     let (next, again) = fleet.led_after(GROUP, released, PATIENCE).await;
     fleet.stopped(leader).await;
-    (next, between(released, again), Duration::ZERO, Duration::ZERO)
+    let (began, end) = (released, released);
+    Vacancy {
+        next,
+        began,
+        end,
+        again,
+    }
 }
 
-/// The next leader, how long it took, the rest of the lease, and how long it took from the lease's end.
-async fn killed(fleet: &mut Fleet, leader: usize, server: &RedisServer) -> (usize, Duration, Duration, Duration) {
-    let at = fleet.kill(leader, server).await;
+async fn killed(fleet: &mut Fleet, leader: usize, server: &RedisServer) -> Vacancy {
+    let began = fleet.kill(leader, server).await;
     let end = fleet.ends[&(fleet.id(leader).to_owned(), GROUP.to_owned())];
-    let (next, again) = fleet.led_after(GROUP, at, PATIENCE).await;
-    (next, between(at, again), between(at, end), between(end, again))
+    let (next, again) = fleet.led_after(GROUP, began, PATIENCE).await;
+    Vacancy {
+        next,
+        began,
+        end,
+        again,
+    }
 }
 
 /// Median, p99 and greatest, by nearest rank.

@@ -14,6 +14,8 @@ mod fleet;
 #[path = "../../processes/programs.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]
 mod programs;
+#[path = "../../processes/stalls.rs"]
+mod stalls;
 #[path = "../../processes/takeovers.rs"]
 mod takeovers;
 
