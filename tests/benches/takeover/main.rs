@@ -1,6 +1,9 @@
 //! How soon a group is led again after its leader was told to stop (SIGTERM), and after it was killed (SIGKILL): real processes on
 //! a real server, at a TTL of 2 s.
 //!
+//! A fleet loses leader after leader and gets a new process for each, so the standbys that stay are those that look last: the
+//! figures lean to the slow side.
+//!
 //! `cargo bench -p leader-tests --bench takeover` takes about a minute; `-- --count 20` is shorter.
 
 #[path = "../../processes/checker.rs"]

@@ -23,7 +23,8 @@ pub async fn per_instance(
         let client = redis::Client::open(server.url()).expect("a URL");
         // Spread over the interval, as processes are that start at different times.
         let offset = timing.renew() * u32::try_from(number).expect("a few") / u32::try_from(instances).expect("a few");
-        tasks.spawn(poll(client, number, groups, timing, offset, until));
+        let poll = poll(client, number, groups, timing, offset);
+        tasks.spawn(tokio::time::timeout_at(until, poll));
     }
     tasks.join_all().await;
     let counted = Commands::until_now(server).await;
@@ -33,7 +34,7 @@ pub async fn per_instance(
 }
 
 /// One instance: one command for each group at each interval, which is the least that this way can do.
-async fn poll(client: redis::Client, number: usize, groups: usize, timing: Timing, offset: Duration, until: Instant) {
+async fn poll(client: redis::Client, number: usize, groups: usize, timing: Timing, offset: Duration) {
     let renew =
         "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end return 0";
     // A busy machine may keep it waiting; only what it sends is of interest.
@@ -45,9 +46,7 @@ async fn poll(client: redis::Client, number: usize, groups: usize, timing: Timin
     tokio::time::sleep(offset).await;
     let mut interval = tokio::time::interval(timing.renew());
     loop {
-        if interval.tick().await >= until {
-            return;
-        }
+        interval.tick().await;
         for (group, led) in led.iter_mut().enumerate() {
             let key = format!("naive:{group}");
             let mut command = redis::Cmd::new();
