@@ -123,6 +123,11 @@ async fn at_rest(server: &RedisServer, options: Options, timing: Timing) {
     let ours = counted.sent() as f64 / took;
     println!("at rest: {ours:.1} commands/s from clients over {took:.1} s ({counted})");
     println!("  counted: {counted:?}");
+    // Only the instances name their connections.
+    let opened = counted.of("client|setname");
+    if opened > 0 {
+        println!("  disturbed: {opened} connections were opened anew; a machine that is busy otherwise does that");
+    }
     println!(
         "  each second {:.1} leases renewed, {:.1} roster lines, {:.1} leases of others looked at: {:.2} by each standby of a group and TTL",
         counted.renewals() as f64 / took,
