@@ -1,19 +1,32 @@
 //! What a server was sent: by its own count, without what scripts called.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::Path;
+use std::sync::OnceLock;
 
 use leader_tests::RedisServer;
 
-/// What the store's scripts call, and no client of a settled fleet sends by itself.
-const CALLED: [&str; 17] = [
-    "time", "get", "set", "del", "pttl", "pexpire", "hget", "hmget", "hset", "hdel", "hgetall", "hincrby", "lpush",
-    "ltrim", "publish", "info", "exists",
-];
 /// What opens a connection, the harness's own included.
 const OPENING: [&str; 6] = ["hello", "auth", "client|setinfo", "client|setname", "select", "command"];
 /// What the harness asks.
 pub const LEASE_END: &str = "pexpiretime";
+
+/// What the store's scripts call, by their own text: no client of a settled fleet sends any of it by itself.
+fn called() -> &'static BTreeSet<String> {
+    static CALLED: OnceLock<BTreeSet<String>> = OnceLock::new();
+    CALLED.get_or_init(|| {
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../leader-core/src/store/redis/scripts");
+        let mut called = BTreeSet::new();
+        for script in std::fs::read_dir(scripts).expect("the scripts' folder") {
+            let text = std::fs::read_to_string(script.expect("readable").path()).expect("a text");
+            let names = text.split("call('").skip(1).filter_map(|rest| rest.split_once('\''));
+            called.extend(names.map(|(name, _)| name.to_lowercase()));
+        }
+        assert!(called.contains("pttl") && called.contains("hset"), "{called:?}");
+        called
+    })
+}
 
 /// How often each command ran, from one count to another.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +61,7 @@ impl Commands {
     }
 
     fn sent_by_name(&self) -> impl Iterator<Item = (&str, u64)> {
-        let own = |name: &str| name == LEASE_END || OPENING.contains(&name) || CALLED.contains(&name);
+        let own = |name: &str| name == LEASE_END || OPENING.contains(&name) || called().contains(name);
         let all = self.0.iter().map(|(name, count)| (name.as_str(), *count));
         all.filter(move |(name, _)| !own(name))
     }
