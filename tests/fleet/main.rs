@@ -8,6 +8,7 @@ mod calls;
 mod cases;
 mod events;
 mod freeze;
+mod herd;
 mod lives;
 mod recovery;
 mod requests;

@@ -2,7 +2,13 @@
 
 mod axum_service;
 mod cluster_cron;
+mod dice;
+mod fences;
 mod fleet;
 mod programs;
+mod promises;
 mod quickstart;
+mod register;
 mod scenario;
+mod stalls;
+mod takeovers;

@@ -24,7 +24,7 @@ fn folder() -> PathBuf {
     if let Some(folder) = std::env::var_os(BINARIES) {
         return folder.into();
     }
-    // This binary is `<target>/<profile>/deps/processes-…`.
+    // This binary is `<target>/<profile>/deps/<name>-…`.
     let me = std::env::current_exe().expect("a path");
     let profile = me.ancestors().nth(2).expect("a profile's folder");
     let target = profile.parent().expect("a target folder");
@@ -79,7 +79,11 @@ impl Lines {
     }
 
     fn all(&self) -> Vec<String> {
-        self.0.lock().expect("nobody panics with it").clone()
+        self.after(0)
+    }
+
+    fn after(&self, count: usize) -> Vec<String> {
+        self.0.lock().expect("nobody panics with it")[count..].to_vec()
     }
 }
 
@@ -104,8 +108,24 @@ impl Process {
         self.out.all()
     }
 
+    /// What it has written to stdout after its first `count` lines.
+    pub fn out_after(&self, count: usize) -> Vec<String> {
+        self.out.after(count)
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("the child is ours");
+    }
+
+    /// Whether all its threads stand still.
+    pub fn is_still(&self) -> bool {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it is there");
+        // `<id> (<name>) <state> …`
+        let mut states = tasks.map(|task| {
+            let stat = std::fs::read_to_string(task.expect("readable").path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next())
+        });
+        states.all(|state| state == Some('T'))
     }
 
     /// Waits for its end.

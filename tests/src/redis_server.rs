@@ -167,12 +167,6 @@ impl RedisServer {
         self.child.as_ref().expect("the server runs").id()
     }
 
-    /// Where it keeps its files.
-    #[must_use]
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
-    }
-
     /// How long ago it was started, in whole seconds, as it tells itself.
     ///
     /// # Panics
@@ -191,10 +185,7 @@ impl RedisServer {
     /// # Panics
     /// When the server does not answer, or tells nothing of this name.
     pub async fn fact(&self, section: &str, name: &str) -> String {
-        let text = match self.command(&["INFO", section]).await {
-            Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
-            other => panic!("INFO {section}: {other:?}"),
-        };
+        let text = self.tells(section).await;
         let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_owned());
         text.lines()
             .find_map(value)
@@ -209,6 +200,29 @@ impl RedisServer {
         self.try_command(words)
             .await
             .unwrap_or_else(|error| panic!("{words:?}: {error}; {}", self.log()))
+    }
+
+    /// A section of what the server tells of itself.
+    ///
+    /// # Panics
+    /// When the server does not answer within 5 s.
+    pub async fn tells(&self, section: &str) -> String {
+        match self.command(&["INFO", section]).await {
+            Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
+            Value::VerbatimString { text, .. } => text,
+            other => panic!("an unexpected answer to INFO: {other:?}"),
+        }
+    }
+
+    /// Waits until the server has run for so long: a young one may have lost its last writes, and its groups change hands later.
+    ///
+    /// # Panics
+    /// When it is not so old in good time.
+    pub async fn ripen(&self, age: Duration) {
+        eventually(START + age, "the server is old enough", || async {
+            self.uptime().await > age
+        })
+        .await;
     }
 
     async fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {

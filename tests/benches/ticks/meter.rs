@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use leader_tests::RedisServer;
-use redis::Value;
 use rustix::time::{ClockId, clock_gettime};
 
 /// So many jobs, each due every second, for so many seconds.
@@ -126,7 +125,7 @@ pub fn cpu() -> Duration {
 
 /// The processor time that the server has used, by its own account.
 pub async fn server_cpu(server: &RedisServer) -> Duration {
-    let info = info(server, "cpu").await;
+    let info = server.tells("cpu").await;
     ["used_cpu_sys:", "used_cpu_user:"]
         .map(|field| Duration::from_secs_f64(number(&info, field)))
         .into_iter()
@@ -135,19 +134,11 @@ pub async fn server_cpu(server: &RedisServer) -> Duration {
 
 /// Calls of a command, and the microseconds that the server spent in them.
 pub async fn command(server: &RedisServer, name: &str) -> (f64, f64) {
-    let info = info(server, "commandstats").await;
+    let info = server.tells("commandstats").await;
     let line = info
         .split_once(&format!("cmdstat_{name}:"))
         .map_or("", |(_, line)| line);
     (number(line, "calls="), number(line, "usec="))
-}
-
-async fn info(server: &RedisServer, section: &str) -> String {
-    match server.command(&["INFO", section]).await {
-        Value::BulkString(text) => String::from_utf8_lossy(&text).into_owned(),
-        Value::VerbatimString { text, .. } => text,
-        other => panic!("an unexpected answer to INFO: {other:?}"),
-    }
 }
 
 /// The number after the first occurrence of `field`; 0 without one.

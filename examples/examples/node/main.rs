@@ -3,21 +3,26 @@
 //! Start several with one `--store` and one `--namespace`, then kill, freeze and stop them: `mono_ns` is the machine's
 //! `CLOCK_MONOTONIC`, so the lines of all processes of a machine can be merged by it.
 
+mod register;
+
 use std::io::Write;
 use std::time::Duration;
 
 use leader_core::{Clock, Event, Events, EventsError, Moment, State, Tick, Timing, leader_only};
 use leader_examples::CommandLine;
+use register::Register;
 use serde_json::{Map, Value, json};
 
 const USAGE: &str = "\
-usage: node --store URL --id NAME --namespace NS --ttl 2s [--first-start] [--seconds N]
+usage: node --store URL --id NAME --namespace NS --ttl 2s [--first-start] [--only GROUPS] [--register] [--seconds N]
 
   --store URL      the Redis or Valkey server of the fleet
   --id NAME        the name of this instance
   --namespace NS   what separates this fleet from others on the same store
   --ttl SPAN       how long a lease lives, such as 2s
   --first-start    no leader of an earlier life can believe: skips the wait of a group's first start
+  --only GROUPS    campaigns in these groups only, such as default,cleanup
+  --register       leads one more group, `register`, and writes to a fenced register on the store while it does
   --seconds N      stops by itself, as at SIGTERM";
 
 /// Writes this instance's lines.
@@ -27,6 +32,10 @@ struct Lines {
 }
 
 impl Lines {
+    fn instance(&self) -> &str {
+        &self.instance
+    }
+
     /// Writes a line, in one piece: a process may be killed at any time.
     fn write(&self, event: &str, mono_ns: u64, fields: Value) -> std::io::Result<()> {
         let mut line = Map::new();
@@ -136,11 +145,22 @@ fn mono() -> u64 {
 /// The same instant on `CLOCK_MONOTONIC`: the framework's own clock counts suspend as well, so it is ahead by a constant, but for
 /// the time since a sleep of the machine.
 fn monotonic(at: Moment) -> u64 {
-    let before = mono();
-    let framework = Clock::system().now().as_nanos();
-    let between = before.midpoint(mono());
-    at.as_nanos().saturating_add(between).saturating_sub(framework)
+    loop {
+        let before = mono();
+        let framework = Clock::system().now().as_nanos();
+        let after = mono();
+        // A process may be frozen between two looks: then they say nothing of each other.
+        if after - before < NEAR {
+            return at
+                .as_nanos()
+                .saturating_add(before.midpoint(after))
+                .saturating_sub(framework);
+        }
+    }
 }
+
+/// How far apart two looks at clocks may be, in nanoseconds: some hundred are usual.
+const NEAR: u64 = 100_000;
 
 /// Each second, in the group `default`.
 #[leader_only(every = "1s")]
@@ -183,6 +203,8 @@ async fn main() -> anyhow::Result<()> {
     let namespace = line.required("--namespace");
     let ttl = line.span("--ttl").unwrap_or_else(|| line.refuse("`--ttl` is missing"));
     let first_start = line.flag("--first-start");
+    let only = line.value("--only");
+    let register = line.flag("--register");
     let seconds: Option<u32> = line.parsed("--seconds", "a whole number of seconds");
     line.finish();
 
@@ -191,7 +213,10 @@ async fn main() -> anyhow::Result<()> {
     log.with_writer(std::io::stderr).init();
 
     let lines = Lines { instance: id.clone() };
-    let bootstrap = leader_core::bootstrap(store)
+    let register = register
+        .then(|| Register::new(&store, &namespace, lines.clone()))
+        .transpose()?;
+    let mut bootstrap = leader_core::bootstrap(store)
         .namespace(namespace)
         .instance_id(id)
         .service("node")
@@ -199,9 +224,16 @@ async fn main() -> anyhow::Result<()> {
         .first_start(first_start)
         // Groups change hands by faults alone.
         .spread(false)
+        .groups(register.is_some().then_some(register::GROUP))
         .state(lines.clone());
+    if let Some(groups) = only {
+        bootstrap = bootstrap.campaign_only(groups.split(','));
+    }
     let mut told = tokio::spawn(lines.follow(bootstrap.events()));
     let instance = bootstrap.await?;
+    if let Some(register) = register {
+        instance.while_leading(register::GROUP, move |lead| register.clone().hold(lead))?;
+    }
     let end = async {
         match seconds {
             Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds.into())).await,
