@@ -176,6 +176,16 @@ pub enum Event {
         /// What was found, and what to do.
         finding: Finding,
     },
+    /// The runtime that runs the bodies has run nothing for one TTL, as when blocking code holds every worker: each lead is given
+    /// up, and no group is campaigned for meanwhile.
+    #[non_exhaustive]
+    RuntimeWedged {
+        /// Since when it has run nothing.
+        since: Moment,
+    },
+    /// That runtime runs again, and the instance takes part again.
+    #[non_exhaustive]
+    RuntimeRecovered,
     /// An operation of the store failed; told once until one succeeds.
     #[non_exhaustive]
     StoreFailed {

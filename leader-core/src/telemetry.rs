@@ -66,6 +66,16 @@ pub(crate) fn tell(instance: &str, event: &Event) {
             tracing::error!(instance, "the store cannot hold leases: {finding}");
         }
         Event::StoreFound { finding } => tracing::warn!(instance, "the store: {finding}"),
+        Event::RuntimeWedged { .. } => tracing::warn!(
+            instance,
+            "the runtime that runs the bodies has run nothing for one TTL: every lead is given up until it runs again; \
+             code that blocks its thread belongs into `tokio::task::spawn_blocking`"
+        ),
+        Event::RuntimeRecovered => tracing::info!(
+            instance,
+            "the runtime that runs the bodies runs again, and this instance takes part again; look for code that blocks its \
+             thread and give it to `tokio::task::spawn_blocking`"
+        ),
         Event::StoreFailed { error } => tracing::warn!(instance, error, "the store does not answer"),
         Event::StoreRecovered => tracing::info!(instance, "the store answers again"),
         Event::Stopped { .. } => tracing::info!(instance, "instance left its fleet"),

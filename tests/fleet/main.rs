@@ -17,3 +17,4 @@ mod shutdown;
 mod step_down;
 mod store_check;
 mod store_gone;
+mod wedge;

@@ -7,6 +7,7 @@ mod elections;
 mod input;
 mod inspection;
 mod lives;
+mod probes;
 mod requests;
 mod roster;
 mod runs;
@@ -22,6 +23,7 @@ pub(crate) use input::{Input, Refused, Request};
 
 use super::requests::StepDownError;
 use super::shared::Shared;
+use super::watch::Watch;
 use crate::clock::Moment;
 use crate::election::{Election, Oddity, placement};
 use crate::event::Event;
@@ -50,6 +52,7 @@ pub(crate) struct Engine {
     lives: lives::Lives,
     inspection: inspection::Inspection,
     roster: roster::Roster,
+    watch: Watch,
     link: Link,
     stopping: Option<Stopping>,
     /// Told when the first answers are there, and when to stop waiting for them.
@@ -141,6 +144,7 @@ impl Engine {
             lives: lives::Lives::new(config.lives.clone()),
             inspection: inspection::Inspection::due(now),
             roster: roster::Roster::default(),
+            watch: Watch::new(config.timing, now),
             link: Link::default(),
             stopping: None,
             ready: Some((ready, now + FIRST_ANSWERS)),
@@ -188,6 +192,7 @@ impl Engine {
     fn turn(&mut self, now: Moment) {
         self.inspection_turn(now);
         self.roster_turn(now);
+        self.probes_turn(now);
         self.elections_turn(now);
         self.ticks_turn(now);
         self.runs_turn(now);
@@ -210,6 +215,7 @@ impl Engine {
             take_overs,
             self.inspection.next_wake(),
             self.roster_wake(now),
+            self.watch.next_look(),
             self.ticks_wake(now),
             self.runs.next_wake(),
             self.lives.next_wake(),
@@ -249,6 +255,7 @@ impl Engine {
             }
             Input::RunEnded { id, ending } => self.run_ended(id, ending),
             Input::LifeEnded { id, ending } => self.life_ended(now, id, ending),
+            Input::Probed(number) => self.probed(now, number),
             // Only wakes the drain's look.
             Input::CallsIdle => {}
             Input::Told { group, term } => {

@@ -7,3 +7,4 @@ mod guarded;
 pub(crate) mod requests;
 pub(crate) mod shared;
 pub(crate) mod thread;
+mod watch;

@@ -64,6 +64,8 @@ pub(crate) enum Input {
         id: LifeId,
         ending: Ending,
     },
+    /// The runtime of the bodies has run this probe.
+    Probed(u64),
     CallsIdle,
     Told {
         group: String,

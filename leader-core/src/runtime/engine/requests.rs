@@ -123,10 +123,10 @@ impl Engine {
         }
         self.roster_drains();
         for group in &mut self.groups {
-            match abandoned {
-                Some(reason) => group.election.abandon(now, reason),
-                None => group.election.step_down(now, StepDown::Shutdown),
+            if let Some(reason) = abandoned {
+                group.election.abandon(now, reason);
             }
+            group.election.step_down(now, StepDown::Shutdown);
         }
         self.elections_turn(now);
         if abandoned.is_some() {

@@ -67,6 +67,12 @@ impl Roster {
         !self.in_flight
     }
 
+    /// Whether the runtime of the bodies runs none: the fleet is told.
+    pub(super) fn set_wedged(&mut self, wedged: bool) {
+        self.wedged = wedged;
+        self.renew_introduction();
+    }
+
     fn renew_introduction(&mut self) {
         self.introduction = None;
         self.next = None;
