@@ -186,6 +186,14 @@ pub enum Event {
     /// That runtime runs again, and the instance takes part again.
     #[non_exhaustive]
     RuntimeRecovered,
+    /// The framework's own work panicked: every lead is lost, running bodies are dropped, and after a pause it is started again.
+    #[non_exhaustive]
+    EnginePanicked {
+        /// The panic.
+        error: String,
+        /// The pause; `None` when the instance was stopping, and stops.
+        again_in: Option<Duration>,
+    },
     /// An operation of the store failed; told once until one succeeds.
     #[non_exhaustive]
     StoreFailed {

@@ -76,6 +76,19 @@ pub(crate) fn tell(instance: &str, event: &Event) {
             "the runtime that runs the bodies runs again, and this instance takes part again; look for code that blocks its \
              thread and give it to `tokio::task::spawn_blocking`"
         ),
+        Event::EnginePanicked {
+            error,
+            again_in: Some(pause),
+        } => tracing::error!(
+            instance, error, again_in = ?pause,
+            "the framework's own work panicked: every lead is lost, and it is started again after a pause; this is a mistake in \
+             leader-core, or a panic of the program's own tracing subscriber"
+        ),
+        Event::EnginePanicked { error, again_in: None } => tracing::error!(
+            instance,
+            error,
+            "the framework's own work panicked while the instance was stopping: it stops without the rest of its drain"
+        ),
         Event::StoreFailed { error } => tracing::warn!(instance, error, "the store does not answer"),
         Event::StoreRecovered => tracing::info!(instance, "the store answers again"),
         Event::Stopped { .. } => tracing::info!(instance, "instance left its fleet"),

@@ -9,6 +9,7 @@ mod cases;
 mod events;
 mod freeze;
 mod lives;
+mod panics;
 mod recovery;
 mod requests;
 mod roster;

@@ -316,6 +316,34 @@ async fn a_frozen_process_is_no_wedged_runtime() {
     users.end().await;
 }
 
+/// A new start of the framework's own work does not forget that the runtime runs nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_panic_during_a_wedge_does_not_end_it() {
+    let _among = among_others().await;
+    let ground = Ground::embedded();
+    let users = Users::new(1);
+    let a = users
+        .start(ground.instance("a", &Stage::new(), ["yearly"]).timing(timing()))
+        .await;
+    leads(&a, "yearly").await;
+    let diary = Diary::of(&a);
+    users.block(1, 3 * TTL).await;
+    diary.tells("the wedge", wedged).await;
+    testing::panic(&a);
+    diary.tells("the recovery", recovered).await;
+    leads(&a, "yearly").await;
+    let order = diary.pick(|event| match event {
+        Event::RuntimeWedged { .. } => Some("wedged"),
+        Event::EnginePanicked { .. } => Some("panicked"),
+        Event::RuntimeRecovered { .. } => Some("recovered"),
+        Event::Elected { .. } => Some("elected"),
+        _ => None,
+    });
+    assert_eq!(order, ["wedged", "panicked", "recovered", "elected"]);
+    a.shutdown().await;
+    users.end().await;
+}
+
 /// Nobody drives the runtime of the bodies any more, though it lives: what it would run does not run.
 #[test]
 fn a_runtime_that_nobody_drives_is_wedged() {

@@ -111,6 +111,12 @@ impl Election {
         }
     }
 
+    /// The highest term seen.
+    #[must_use]
+    pub fn known(&self) -> u64 {
+        self.known
+    }
+
     /// Whether the machine has stopped for good.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

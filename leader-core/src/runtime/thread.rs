@@ -6,13 +6,17 @@ use std::time::Duration;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
-use super::engine::{Engine, Input, Refused, Request};
+use super::engine::{Input, Kept, Refused, Request, drive};
+use super::panics::caught;
 use super::shared::Shared;
 use crate::job::scope;
 use crate::store::{Ears, Store};
 
 /// How long a dying runtime waits for the release of its leases.
 const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// The pause before a listener that panicked is followed by another.
+const DEAF: Duration = Duration::from_secs(1);
 
 /// Starts the thread. It ends when the instance has stopped.
 ///
@@ -33,12 +37,11 @@ pub(crate) fn start(
     std::thread::Builder::new()
         .name("leader-core".to_owned())
         .spawn(move || {
-            let engine = Engine::new(Arc::clone(&on_thread), Arc::clone(&store), engine_bodies, inbox, ready);
+            let kept = Kept::new(&on_thread, inbox, ready);
             let _gone = Gone(Arc::clone(&on_thread));
             runtime.block_on(async {
-                let ears = Arc::new(Relay(Arc::clone(&on_thread)));
-                let listening = tokio::spawn(async move { store.listen(ears).await });
-                engine.run().await;
+                let listening = tokio::spawn(listen(Arc::clone(&on_thread), Arc::clone(&store)));
+                drive(&on_thread, &store, &engine_bodies, kept).await;
                 listening.abort();
             });
         })?;
@@ -75,6 +78,15 @@ impl Drop for Gone {
     fn drop(&mut self) {
         self.0.gates.iter().for_each(|gate| gate.seal());
         scope::unregister(&self.0.gates);
+    }
+}
+
+/// Listens for releases, whatever happens to a listener.
+async fn listen(shared: Arc<Shared>, store: Arc<dyn Store>) {
+    let ears = Arc::new(Relay(shared));
+    while caught(store.listen(Arc::clone(&ears) as Arc<dyn Ears>)).await.is_err() {
+        ears.gap();
+        tokio::time::sleep(DEAF).await;
     }
 }
 

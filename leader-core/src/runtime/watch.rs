@@ -57,7 +57,6 @@ impl Watch {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn is_wedged(&self) -> bool {
         self.wedged
     }

@@ -73,6 +73,19 @@ impl Roster {
         self.renew_introduction();
     }
 
+    /// As the next engine finds it: no answer is on its way, and nothing is led.
+    pub(super) fn kept(self) -> Self {
+        Self {
+            in_flight: false,
+            next: None,
+            reading: false,
+            uncovered: BTreeMap::new(),
+            making_way: BTreeMap::new(),
+            spreading: false,
+            ..self
+        }
+    }
+
     fn renew_introduction(&mut self) {
         self.introduction = None;
         self.next = None;
