@@ -155,3 +155,26 @@ fn tell_of_others(instance: &str, event: &Event) {
         _ => {}
     }
 }
+
+/// What a program is told that was built so that a panic ends the whole process.
+pub(crate) fn when_panics_abort(abort: bool) -> Option<&'static str> {
+    abort.then_some(
+        "this program is built with `panic = \"abort\"`: a job that panics ends the whole process, every other job with it, and its \
+         leases end by themselves only after their TTL; build with `panic = \"unwind\"`, and a panic is that run's outcome and \
+         nothing else's",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_whose_panics_abort_is_warned() {
+        let warning = when_panics_abort(true).unwrap();
+        for word in ["panic = \"abort\"", "panic = \"unwind\"", "TTL"] {
+            assert!(warning.contains(word), "{warning}");
+        }
+        assert_eq!(when_panics_abort(false), None);
+    }
+}

@@ -11,6 +11,7 @@ use super::panics::caught;
 use super::shared::Shared;
 use crate::job::scope;
 use crate::store::{Ears, Store};
+use crate::telemetry;
 
 /// How long a dying runtime waits for the release of its leases.
 const LAST_WORDS: Duration = Duration::from_millis(300);
@@ -28,6 +29,9 @@ pub(crate) fn start(
     inbox: mpsc::UnboundedReceiver<Input>,
     ready: oneshot::Sender<Result<(), Refused>>,
 ) -> std::io::Result<()> {
+    if let Some(warning) = telemetry::when_panics_abort(cfg!(panic = "abort")) {
+        tracing::warn!(instance = %shared.config.instance, "{warning}");
+    }
     let bodies = Handle::current();
     let runtime = Background(Some(
         tokio::runtime::Builder::new_current_thread().enable_all().build()?,
