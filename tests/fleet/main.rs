@@ -14,6 +14,7 @@ mod recovery;
 mod requests;
 mod roster;
 mod runs;
+mod runtime_gone;
 mod shutdown;
 mod step_down;
 mod store_check;
