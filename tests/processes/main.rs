@@ -7,3 +7,4 @@ mod fleet;
 mod programs;
 mod quickstart;
 mod scenario;
+mod signals;
