@@ -70,6 +70,7 @@ on_each_store!(
     case_27_panics_in_a_row_pause_longer_and_another_leads,
     a_panic_during_a_shutdown_does_not_lengthen_it,
     a_shutdown_in_the_pause_gives_the_lease_back,
+    a_panic_answers_the_step_down_that_is_under_way,
 );
 
 async fn case_27_a_panic_of_the_framework_is_a_loss_and_it_starts_again(ground: Ground) {
@@ -260,6 +261,46 @@ async fn a_shutdown_in_the_pause_gives_the_lease_back(ground: Ground) {
     leads(&b, "yearly").await;
     watch.within(ms(2_500), "the next lead");
     b.shutdown().await;
+}
+
+async fn a_panic_answers_the_step_down_that_is_under_way(ground: Ground) {
+    let stage = Stage::new();
+    stage.part("steady", |_| std::future::pending());
+    let a = ground.instance("a", &stage, ["steady"]).timing(timing()).await.unwrap();
+    stage.has_played("steady", 1).await;
+    let diary = Diary::of(&a);
+    let stepping = a.clone();
+    let step_down = tokio::spawn(async move { stepping.step_down("steady").await });
+    let draining = |event: &Event| matches!(event, Event::Draining { .. }).then_some(());
+    diary.tells("the drain", draining).await;
+    let watch = Stopwatch::start();
+    testing::panic(&a);
+    let answer = tokio::time::timeout(SOON, step_down).await.expect("it is answered");
+    watch.within(ms(500), "the answer");
+    assert!(answer.unwrap().is_ok(), "it leads no longer");
+    assert!(!a.is_leader("steady"));
+    a.shutdown().await;
+}
+
+/// What the instance has seen of its groups is not forgotten: a new start is not the first start ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_after_a_panic_is_no_first_start() {
+    let _among = among_others().await;
+    let ground = Ground::redis().await;
+    let Ground::Redis(server) = &ground else { unreachable!() };
+    let a = ground.instance("a", &Stage::new(), ["yearly"]);
+    let a = a.timing(timing()).first_start(true).await.unwrap();
+    leads(&a, "yearly").await;
+    let diary = Diary::of(&a);
+    testing::panic(&a);
+    diary.tells("the panic", panicked).await;
+    // Its own data is gone meanwhile, and who else may have led?
+    server.command(&["FLUSHALL"]).await;
+    let quarantined = |event: &Event| matches!(event, Event::Quarantined { .. }).then_some(());
+    diary.tells("the quarantine", quarantined).await;
+    assert!(diary.pick(elected).is_empty(), "{:?}", diary.all());
+    leads(&a, "yearly").await;
+    a.shutdown().await;
 }
 
 /// On a store that hangs the last steps have their bound as well.
