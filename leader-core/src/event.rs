@@ -176,6 +176,24 @@ pub enum Event {
         /// What was found, and what to do.
         finding: Finding,
     },
+    /// The runtime that runs the bodies has run nothing for one TTL, as when blocking code holds every worker: each lead is given
+    /// up, and no group is campaigned for meanwhile.
+    #[non_exhaustive]
+    RuntimeWedged {
+        /// Since when it has run nothing.
+        since: Moment,
+    },
+    /// That runtime runs again, and the instance takes part again.
+    #[non_exhaustive]
+    RuntimeRecovered,
+    /// The framework's own work panicked: every lead is lost, running bodies are dropped, and after a pause it is started again.
+    #[non_exhaustive]
+    EnginePanicked {
+        /// The panic.
+        error: String,
+        /// The pause; `None` when the instance was stopping, and stops.
+        again_in: Option<Duration>,
+    },
     /// An operation of the store failed; told once until one succeeds.
     #[non_exhaustive]
     StoreFailed {

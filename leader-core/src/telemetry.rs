@@ -66,6 +66,29 @@ pub(crate) fn tell(instance: &str, event: &Event) {
             tracing::error!(instance, "the store cannot hold leases: {finding}");
         }
         Event::StoreFound { finding } => tracing::warn!(instance, "the store: {finding}"),
+        Event::RuntimeWedged { .. } => tracing::warn!(
+            instance,
+            "the runtime that runs the bodies has run nothing for one TTL: every lead is given up until it runs again; \
+             code that blocks its thread belongs into `tokio::task::spawn_blocking`"
+        ),
+        Event::RuntimeRecovered => tracing::info!(
+            instance,
+            "the runtime that runs the bodies runs again, and this instance takes part again; look for code that blocks its \
+             thread and give it to `tokio::task::spawn_blocking`"
+        ),
+        Event::EnginePanicked {
+            error,
+            again_in: Some(pause),
+        } => tracing::error!(
+            instance, error, again_in = ?pause,
+            "the framework's own work panicked: every lead is lost, and it is started again after a pause; this is a mistake in \
+             leader-core, or a panic of the program's own tracing subscriber"
+        ),
+        Event::EnginePanicked { error, again_in: None } => tracing::error!(
+            instance,
+            error,
+            "the framework's own work panicked while the instance was stopping: it stops without the rest of its drain"
+        ),
         Event::StoreFailed { error } => tracing::warn!(instance, error, "the store does not answer"),
         Event::StoreRecovered => tracing::info!(instance, "the store answers again"),
         Event::Stopped { .. } => tracing::info!(instance, "instance left its fleet"),
@@ -130,5 +153,28 @@ fn tell_of_others(instance: &str, event: &Event) {
             "another service is alive in this namespace: give each its own with `.namespace(..)`, or one name to both with `.service(..)`"
         ),
         _ => {}
+    }
+}
+
+/// What a program is told that was built so that a panic ends the whole process.
+pub(crate) fn when_panics_abort(abort: bool) -> Option<&'static str> {
+    abort.then_some(
+        "this program is built with `panic = \"abort\"`: a job that panics ends the whole process, every other job with it, and its \
+         leases end by themselves only after their TTL; build with `panic = \"unwind\"`, and a panic is that run's outcome and \
+         nothing else's",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_whose_panics_abort_is_warned() {
+        let warning = when_panics_abort(true).unwrap();
+        for word in ["panic = \"abort\"", "panic = \"unwind\"", "TTL"] {
+            assert!(warning.contains(word), "{warning}");
+        }
+        assert_eq!(when_panics_abort(false), None);
     }
 }

@@ -10,5 +10,6 @@ mod promises;
 mod quickstart;
 mod register;
 mod scenario;
+mod signals;
 mod stalls;
 mod takeovers;

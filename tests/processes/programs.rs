@@ -85,6 +85,17 @@ impl Lines {
     fn after(&self, count: usize) -> Vec<String> {
         self.0.lock().expect("nobody panics with it")[count..].to_vec()
     }
+
+    async fn has(&self, deadline: Duration, what: &str, line: impl Fn(&str) -> bool) -> String {
+        let mut found = None;
+        eventually(deadline, what, || {
+            found = self.all().into_iter().find(|text| line(text));
+            let is_there = found.is_some();
+            async move { is_there }
+        })
+        .await;
+        found.expect("it is there")
+    }
 }
 
 impl Process {
@@ -128,6 +139,14 @@ impl Process {
         states.all(|state| state == Some('T'))
     }
 
+    /// Whether it has a handler for a signal, which would end it otherwise.
+    pub fn catches(&self, signal: Signal) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        caught.is_some_and(|mask| mask >> (signal.as_raw() - 1) & 1 == 1)
+    }
+
     /// Waits for its end.
     pub async fn ended(&mut self, deadline: Duration) -> ExitStatus {
         let mut status = None;
@@ -143,14 +162,12 @@ impl Process {
 
     /// Waits for a line of stdout.
     pub async fn says(&self, deadline: Duration, what: &str, line: impl Fn(&str) -> bool) -> String {
-        let mut found = None;
-        eventually(deadline, what, || {
-            found = self.out().into_iter().find(|text| line(text));
-            let is_there = found.is_some();
-            async move { is_there }
-        })
-        .await;
-        found.expect("it is there")
+        self.out.has(deadline, what, line).await
+    }
+
+    /// Waits for a line of stderr.
+    pub async fn logs(&self, deadline: Duration, what: &str, line: impl Fn(&str) -> bool) -> String {
+        self.err.has(deadline, what, line).await
     }
 }
 

@@ -16,6 +16,7 @@ use crate::timing::Timing;
 /// Call [`handle_timeout`](Self::handle_timeout) whenever [`poll_timeout`](Self::poll_timeout) has come, feed replies as they come,
 /// and execute every [`poll_command`](Self::poll_command) in order.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is true or not by itself")]
 pub struct Election {
     pub(super) timing: Timing,
     pub(super) drain: Duration,
@@ -35,6 +36,8 @@ pub struct Election {
     pub(super) yielded: Option<Moment>,
     pub(super) campaigning: bool,
     pub(super) stopping: bool,
+    /// Given up until further notice: no campaign, and a grant that still comes is given back.
+    pub(super) abandoned: bool,
     pub(super) commands: VecDeque<Command>,
 }
 
@@ -59,6 +62,7 @@ impl Election {
             yielded: None,
             campaigning,
             stopping: false,
+            abandoned: false,
             commands: VecDeque::new(),
         }
     }
@@ -76,7 +80,7 @@ impl Election {
             State::Standby {
                 flight: Some(flight), ..
             } => Some(flight.deadline),
-            State::Standby { look_at, flight: None } => self.campaigning.then(|| (*look_at).max(self.not_before)),
+            State::Standby { look_at, flight: None } => self.races().then(|| (*look_at).max(self.not_before)),
             State::Leading(belief) => {
                 let mut at = belief.until;
                 if !belief.told {
@@ -107,6 +111,12 @@ impl Election {
         }
     }
 
+    /// The highest term seen.
+    #[must_use]
+    pub fn known(&self) -> u64 {
+        self.known
+    }
+
     /// Whether the machine has stopped for good.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -116,6 +126,7 @@ impl Election {
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Moment) {
         self.expire(now);
+        let races = self.races();
         match &mut self.state {
             State::Standby { look_at, flight } => {
                 if flight.is_some_and(|flight| now >= flight.deadline) {
@@ -126,7 +137,7 @@ impl Election {
                     if self.stopping {
                         self.stop();
                     }
-                } else if flight.is_none() && self.campaigning && now >= *look_at && now >= self.not_before {
+                } else if flight.is_none() && races && now >= *look_at && now >= self.not_before {
                     self.campaign(now);
                 }
             }
@@ -171,7 +182,7 @@ impl Election {
 
     /// Looks now if the next look falls due within `ahead`, so that groups looked at together stay together.
     pub fn look_ahead(&mut self, now: Moment, ahead: Duration) {
-        let due = |look_at: Moment| self.campaigning && now + ahead >= look_at && now >= self.not_before;
+        let due = |look_at: Moment| self.races() && now + ahead >= look_at && now >= self.not_before;
         if matches!(self.state, State::Standby { look_at, flight: None } if due(look_at)) {
             self.campaign(now);
         }
@@ -304,22 +315,31 @@ impl Election {
         }
     }
 
-    /// Gives everything up at once, without a drain; the release is still tried.
+    /// Gives the lead up at once, without a drain, and stays out of the race until [`rejoin`](Self::rejoin); the release is still
+    /// tried. With [`step_down`](Self::step_down) for a shutdown after it, for good.
     pub fn abandon(&mut self, now: Moment, reason: Lost) {
         self.expire(now);
-        self.stopping = true;
-        match &mut self.state {
-            State::Leading(belief) => {
-                let since = belief.draining.map_or(now, |draining| draining.since);
-                belief.draining = Some(Draining {
-                    since,
-                    bound: now,
-                    reason,
-                });
-                self.release(now);
-            }
-            State::Standby { flight: None, .. } => self.stop(),
-            State::Standby { .. } | State::Releasing { .. } | State::Stopped => {}
+        // An answer under way may bring a lease that must be given back, so a candidate's flight is waited for.
+        self.abandoned = true;
+        if let State::Leading(belief) = &mut self.state {
+            let since = belief.draining.map_or(now, |draining| draining.since);
+            belief.draining = Some(Draining {
+                since,
+                bound: now,
+                reason,
+            });
+            self.release(now);
         }
+    }
+
+    /// Takes part again after [`abandon`](Self::abandon): once the cool-down of a release is over, and at once without one.
+    pub fn rejoin(&mut self, now: Moment) {
+        self.abandoned = false;
+        // What was seen of the lease is old by now.
+        self.look(now);
+    }
+
+    fn races(&self) -> bool {
+        self.campaigning && !self.abandoned
     }
 }

@@ -106,6 +106,10 @@ pub enum Lost {
     Shutdown,
     /// The runtime that runs the bodies is gone.
     RuntimeGone,
+    /// The runtime that runs the bodies has run nothing for one TTL.
+    Wedged,
+    /// The framework's own work panicked; it is started again.
+    EnginePanicked,
 }
 
 impl Lost {
@@ -117,6 +121,8 @@ impl Lost {
         Self::SteppedDown,
         Self::Shutdown,
         Self::RuntimeGone,
+        Self::Wedged,
+        Self::EnginePanicked,
     ];
 
     /// The word for logs and metrics.
@@ -129,6 +135,8 @@ impl Lost {
             Self::SteppedDown => "stepped_down",
             Self::Shutdown => "shutdown",
             Self::RuntimeGone => "runtime_gone",
+            Self::Wedged => "wedged",
+            Self::EnginePanicked => "engine_panicked",
         }
     }
 }

@@ -42,7 +42,7 @@ impl Election {
                 self.known = self.known.max(term);
                 self.yielded = None;
                 let until = sent + self.timing.trust();
-                if self.stopping {
+                if self.stopping || self.abandoned {
                     self.begin_release(now, term, None);
                 } else if now >= until {
                     self.look(now);

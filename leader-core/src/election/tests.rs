@@ -398,22 +398,137 @@ fn a_renewal_answered_after_the_release_changes_nothing() {
 
 #[test]
 fn an_abandoned_lead_is_released_without_a_drain() {
+    for reason in [Lost::RuntimeGone, Lost::Wedged] {
+        for draining in [false, true] {
+            let mut bench = Bench::leading(5);
+            bench.pass(ms(100));
+            let mut since = bench.now;
+            if draining {
+                bench.election.step_down(bench.now, StepDown::Request);
+                assert!(matches!(bench.commands().as_slice(), [Command::Drain { term: 5, .. }]));
+                bench.pass(ms(50));
+            } else {
+                since = since + ms(50);
+                bench.pass(ms(50));
+            }
+            bench.election.abandon(bench.now, reason);
+            let commands = bench.commands();
+            let [
+                lose,
+                Command::Release {
+                    term: 5,
+                    draining_since,
+                    ..
+                },
+            ] = commands.as_slice()
+            else {
+                panic!("{commands:?}");
+            };
+            let ended = bench.now;
+            assert_eq!(*lose, Command::Lose { term: 5, reason, ended });
+            assert_eq!(*draining_since, Some(since));
+            assert_eq!(bench.election.leading(bench.now), None);
+        }
+    }
+}
+
+#[test]
+fn an_abandoned_candidate_stays_out_until_it_rejoins() {
+    let mut bench = Bench::leading(5);
+    bench.election.abandon(bench.now, Lost::Wedged);
+    let commands = bench.commands();
+    let [Command::Lose { .. }, Command::Release { attempt, .. }] = commands.as_slice() else {
+        panic!("{commands:?}");
+    };
+    bench.reply(*attempt, Reply::Released);
+    assert_eq!(bench.pass(ms(60_000)), [], "no campaign, and no timer that spins");
+    bench.election.told_of_release(bench.now, 9);
+    bench.election.look_again(bench.now);
+    bench.election.look_ahead(bench.now, ms(60_000));
+    assert_eq!(bench.pass(ms(60_000)), [], "whatever it is told");
+    assert_eq!(bench.election.poll_timeout(), None);
+    assert!(!bench.election.is_stopped());
+    bench.election.rejoin(bench.now);
+    assert!(matches!(
+        bench.pass(Duration::ZERO).as_slice(),
+        [Command::Campaign { known: 5, .. }]
+    ));
+}
+
+/// A wedge that is over sooner than the cool-down does not shorten it.
+#[test]
+fn a_candidate_that_rejoins_soon_keeps_its_cool_down() {
+    let mut bench = Bench::leading(5);
+    bench.election.abandon(bench.now, Lost::Wedged);
+    let commands = bench.commands();
+    let Some(Command::Release { attempt, .. }) = commands.last() else {
+        panic!("{commands:?}");
+    };
+    bench.reply(*attempt, Reply::Released);
+    bench.election.rejoin(bench.now);
+    assert_eq!(bench.pass(ms(1_999)), []);
+    assert!(matches!(bench.pass(ms(1)).as_slice(), [Command::Campaign { .. }]));
+}
+
+#[test]
+fn a_candidate_that_is_abandoned_gives_a_late_grant_back() {
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.election.abandon(bench.now, Lost::Wedged);
+    assert_eq!(bench.commands(), []);
+    bench.pass(ms(50));
+    bench.reply(attempt, acquired(6));
+    let commands = bench.commands();
+    let [Command::Release { term: 6, attempt, .. }] = commands.as_slice() else {
+        panic!("{commands:?}");
+    };
+    bench.reply(*attempt, Reply::Released);
+    assert_eq!(bench.pass(ms(60_000)), []);
+    // Back before the answer: an ordinary grant.
+    let mut bench = Bench::new();
+    let attempt = bench.campaigned(0);
+    bench.election.abandon(bench.now, Lost::Wedged);
+    bench.election.rejoin(bench.now);
+    bench.reply(attempt, acquired(6));
+    assert!(matches!(bench.commands().as_slice(), [Command::Lead { term: 6, .. }]));
+}
+
+/// The runtime is gone: given up, and then stopped for good.
+#[test]
+fn an_abandoned_candidate_can_be_stopped() {
     let mut bench = Bench::leading(5);
     bench.election.abandon(bench.now, Lost::RuntimeGone);
+    bench.election.step_down(bench.now, StepDown::Shutdown);
+    let commands = bench.commands();
+    let [Command::Lose { .. }, Command::Release { attempt, .. }] = commands.as_slice() else {
+        panic!("{commands:?}");
+    };
+    bench.reply(*attempt, Reply::Released);
+    assert_eq!(bench.commands(), [Command::Stopped]);
+    let mut bench = Bench::new();
+    bench.election.abandon(bench.now, Lost::RuntimeGone);
+    bench.election.step_down(bench.now, StepDown::Shutdown);
+    assert_eq!(bench.commands(), [Command::Stopped]);
+}
+
+/// Trust had ended already: that is the reason told, and the lease is left to its end.
+#[test]
+fn an_expired_lead_is_not_abandoned_twice() {
+    let mut bench = Bench::leading(5);
+    bench.now = bench.now + ms(1_800);
+    bench.election.abandon(bench.now, Lost::Wedged);
     let commands = bench.commands();
     assert!(
         matches!(
             commands.as_slice(),
-            [
-                Command::Lose {
-                    reason: Lost::RuntimeGone,
-                    ..
-                },
-                Command::Release { .. }
-            ]
+            [Command::Lose {
+                reason: Lost::Expired,
+                ..
+            }]
         ),
         "{commands:?}"
     );
+    assert_eq!(bench.pass(ms(60_000)), []);
 }
 
 #[test]
@@ -575,6 +690,8 @@ mod histories {
         GiveUp(usize),
         Drained(usize),
         Told(usize),
+        Abandon(usize),
+        Rejoin(usize),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -589,7 +706,9 @@ mod histories {
             1 => any.prop_map(Step::LoseReply),
             1 => who.clone().prop_map(Step::GiveUp),
             2 => who.clone().prop_map(Step::Drained),
-            1 => who.prop_map(Step::Told),
+            1 => who.clone().prop_map(Step::Told),
+            1 => who.clone().prop_map(Step::Abandon),
+            2 => who.prop_map(Step::Rejoin),
         ]
     }
 
@@ -674,6 +793,8 @@ mod histories {
                             nodes[who].drained(now, term);
                         }
                     }
+                    Step::Abandon(who) if now >= frozen[who] => nodes[who].abandon(now, Lost::Wedged),
+                    Step::Rejoin(who) if now >= frozen[who] => nodes[who].rejoin(now),
                     Step::Told(who) if now >= frozen[who] => nodes[who].told_of_release(now, lease.term),
                     _ => {}
                 }

@@ -209,6 +209,11 @@ impl Gate {
         self.term.load(Ordering::SeqCst) == term && self.clock.now().as_nanos() < until
     }
 
+    /// Until when the present leadership may be trusted; zero without one.
+    pub(crate) fn trust_until(&self) -> Moment {
+        Moment::from_nanos(self.trust_until.load(Ordering::SeqCst))
+    }
+
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }

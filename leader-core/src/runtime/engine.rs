@@ -7,7 +7,9 @@ mod elections;
 mod input;
 mod inspection;
 mod lives;
+mod probes;
 mod requests;
+mod restart;
 mod roster;
 mod runs;
 mod ticks;
@@ -19,11 +21,14 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use input::{Input, Refused, Request};
+pub(crate) use restart::{Kept, drive};
 
+use super::panics::{self, caught};
 use super::requests::StepDownError;
 use super::shared::Shared;
+use super::watch::Watch;
 use crate::clock::Moment;
-use crate::election::{Election, Oddity, placement};
+use crate::election::{Election, Lost, Oddity, placement};
 use crate::event::Event;
 use crate::job::gate::{Gate, Role};
 use crate::schedule::planner::Planner;
@@ -35,7 +40,9 @@ const FIRST_ANSWERS: Duration = Duration::from_secs(1);
 /// The most inputs that are taken before timers are looked at again.
 const INPUTS_AT_ONCE: usize = 256;
 
-pub(crate) struct Engine {
+struct Engine {
+    /// Who asks the store for this engine sees by it whether the engine still waits for the answer.
+    alive: Arc<()>,
     shared: Arc<Shared>,
     store: Arc<dyn Store>,
     bodies: Handle,
@@ -50,6 +57,7 @@ pub(crate) struct Engine {
     lives: lives::Lives,
     inspection: inspection::Inspection,
     roster: roster::Roster,
+    watch: Watch,
     link: Link,
     stopping: Option<Stopping>,
     /// Told when the first answers are there, and when to stop waiting for them.
@@ -95,27 +103,26 @@ struct Stopping {
 }
 
 impl Engine {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        store: Arc<dyn Store>,
-        bodies: Handle,
-        inbox: mpsc::UnboundedReceiver<Input>,
-        ready: oneshot::Sender<Result<(), Refused>>,
-    ) -> Self {
+    fn new(shared: Arc<Shared>, store: Arc<dyn Store>, bodies: Handle, kept: Kept) -> Self {
         let config = &shared.config;
         let now = config.clock.now();
-        let group = |gate: &Arc<Gate>| {
+        let group = |(gate, seen): (&Arc<Gate>, restart::Seen)| {
             let of_group =
                 |(index, job): (usize, &super::config::JobSpec)| (job.group == *gate.group()).then_some(index);
             let preference = placement::preference(gate.group().as_str(), config.instance.as_str());
+            // Nobody campaigns before the roster has let the instance in.
+            let campaigning = kept.roster.enrolled && config.candidacy.has(gate.group());
+            let mut election = Election::new(config.timing, config.drain, preference, campaigning, now);
+            if kept.watch.is_wedged() {
+                election.abandon(now, Lost::Wedged);
+            }
             GroupState {
                 gate: Arc::clone(gate),
-                // Nobody campaigns before the roster has let the instance in.
-                election: Election::new(config.timing, config.drain, preference, false, now),
+                election,
                 jobs: config.jobs.iter().enumerate().filter_map(of_group).collect(),
-                known: 0,
-                answered: false,
-                oddity: None,
+                known: seen.known,
+                answered: seen.answered,
+                oddity: seen.oddity,
                 taken_over: None,
                 take_over_again: None,
                 leading_since: now,
@@ -126,7 +133,7 @@ impl Engine {
         for gate in shared.gates.iter().filter(|gate| !config.candidacy.has(gate.group())) {
             gate.status().send_modify(|status| status.role = Role::Observer);
         }
-        let groups: Vec<_> = shared.gates.iter().map(group).collect();
+        let groups: Vec<_> = shared.gates.iter().zip(kept.groups).map(group).collect();
         let mut group_of = vec![0; config.jobs.len()];
         for (index, group) in groups.iter().enumerate() {
             group.jobs.iter().for_each(|job| group_of[*job] = index);
@@ -135,26 +142,29 @@ impl Engine {
             groups,
             group_of,
             planner: Planner::default(),
-            planning: PlanningClock::new(config.clock.wall(), now),
+            planning: kept.planning,
             ticks: ticks::Ticks::default(),
             runs: runs::Runs::default(),
-            lives: lives::Lives::new(config.lives.clone()),
-            inspection: inspection::Inspection::due(now),
-            roster: roster::Roster::default(),
+            lives: kept.lives,
+            inspection: kept.inspection,
+            roster: kept.roster,
+            watch: kept.watch,
             link: Link::default(),
             stopping: None,
-            ready: Some((ready, now + FIRST_ANSWERS)),
+            ready: kept.ready,
+            alive: Arc::new(()),
             shared,
             store,
             bodies,
-            inbox,
+            inbox: kept.inbox,
         }
     }
 
     /// Runs until the instance has stopped.
-    pub(crate) async fn run(mut self) {
+    async fn run(&mut self) {
         let clock = self.shared.config.clock.clone();
         let step = self.shared.config.timing.ttl() / 10;
+        (0..self.groups.len()).for_each(|index| self.place(index));
         loop {
             self.turn(clock.now());
             if self.is_finished() {
@@ -175,19 +185,13 @@ impl Engine {
                 () = clock.sleep_until(wake, step) => tokio::task::yield_now().await,
             }
         }
-        // Whoever is told that the instance has stopped may count on it.
-        crate::job::scope::unregister(&self.shared.gates);
-        let instance = self.shared.config.instance.clone();
-        self.shared.tell(Event::Stopped { instance });
-        for waiting in self.stopping.take().into_iter().flat_map(|stopping| stopping.waiting) {
-            let _ = waiting.send(());
-        }
     }
 
     /// Everything that time alone brings about.
     fn turn(&mut self, now: Moment) {
         self.inspection_turn(now);
         self.roster_turn(now);
+        self.probes_turn(now);
         self.elections_turn(now);
         self.ticks_turn(now);
         self.runs_turn(now);
@@ -210,6 +214,7 @@ impl Engine {
             take_overs,
             self.inspection.next_wake(),
             self.roster_wake(now),
+            self.watch.next_look(),
             self.ticks_wake(now),
             self.runs.next_wake(),
             self.lives.next_wake(),
@@ -249,6 +254,8 @@ impl Engine {
             }
             Input::RunEnded { id, ending } => self.run_ended(id, ending),
             Input::LifeEnded { id, ending } => self.life_ended(now, id, ending),
+            Input::Unanswerable(panic) => std::panic::resume_unwind(Box::new(panic)),
+            Input::Probed(number) => self.probed(now, number),
             // Only wakes the drain's look.
             Input::CallsIdle => {}
             Input::Told { group, term } => {
@@ -276,14 +283,22 @@ impl Engine {
         self.shared.config.clock.now()
     }
 
-    /// Asks the store in a task of its own; the answer comes back as an input.
+    /// Asks the store in a task of its own; the answer comes back as an input, and a panic as one of the engine's own: an answer
+    /// that is waited for and never comes would be worse.
     fn ask<T: Send + 'static>(
         &self,
         question: impl Future<Output = T> + Send + 'static,
         answer: impl FnOnce(T) -> Input + Send + 'static,
     ) {
         let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move { shared.send(answer(question.await)) });
+        let alive = Arc::downgrade(&self.alive);
+        tokio::spawn(async move {
+            let asked = caught(async move { answer(question.await) }).await;
+            // The questions of an engine that is gone are numbered like those of the next.
+            if alive.strong_count() > 0 {
+                shared.send(asked.unwrap_or_else(|panic| Input::Unanswerable(panics::text(panic))));
+            }
+        });
     }
 
     /// Notes whether the store answers; a first failure and a recovery are told.

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use super::panics::{self, Panic};
 use crate::job::gate::Lead;
 use crate::job::outcome::Ran;
 use crate::job::output::bounded;
@@ -147,19 +148,10 @@ fn ending(result: BodyResult) -> Ending {
     }
 }
 
-fn panicked(panic: Box<dyn std::any::Any + Send>) -> Ending {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a text".to_owned());
-    // What was thrown may panic in its own drop, and so may what that throws.
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        std::mem::forget(again);
-    }
+fn panicked(panic: Panic) -> Ending {
     Ending {
         ran: Ran::Panic,
-        error: bounded(text),
+        error: bounded(panics::text(panic)),
     }
 }
 

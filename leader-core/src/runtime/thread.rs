@@ -1,18 +1,23 @@
 //! The framework's own thread, and the guard on the runtime that runs the bodies.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::{Handle, Id, Runtime};
 use tokio::sync::{mpsc, oneshot};
 
-use super::engine::{Engine, Input, Refused, Request};
+use super::engine::{Input, Kept, Refused, Request, drive};
+use super::panics::caught;
 use super::shared::Shared;
 use crate::job::scope;
 use crate::store::{Ears, Store};
+use crate::telemetry;
 
 /// How long a dying runtime waits for the release of its leases.
 const LAST_WORDS: Duration = Duration::from_millis(300);
+
+/// The pause before a listener that panicked is followed by another.
+const DEAF: Duration = Duration::from_secs(1);
 
 /// Starts the thread. It ends when the instance has stopped.
 ///
@@ -24,6 +29,9 @@ pub(crate) fn start(
     inbox: mpsc::UnboundedReceiver<Input>,
     ready: oneshot::Sender<Result<(), Refused>>,
 ) -> std::io::Result<()> {
+    if let Some(warning) = telemetry::when_panics_abort(cfg!(panic = "abort")) {
+        tracing::warn!(instance = %shared.config.instance, "{warning}");
+    }
     let bodies = Handle::current();
     let runtime = Background(Some(
         tokio::runtime::Builder::new_current_thread().enable_all().build()?,
@@ -33,18 +41,17 @@ pub(crate) fn start(
     std::thread::Builder::new()
         .name("leader-core".to_owned())
         .spawn(move || {
-            let engine = Engine::new(Arc::clone(&on_thread), Arc::clone(&store), engine_bodies, inbox, ready);
+            let kept = Kept::new(&on_thread, inbox, ready);
             let _gone = Gone(Arc::clone(&on_thread));
             runtime.block_on(async {
-                let ears = Arc::new(Relay(Arc::clone(&on_thread)));
-                let listening = tokio::spawn(async move { store.listen(ears).await });
-                engine.run().await;
+                let listening = tokio::spawn(listen(Arc::clone(&on_thread), Arc::clone(&store)));
+                drive(&on_thread, &store, &engine_bodies, kept).await;
                 listening.abort();
             });
         })?;
-    let keeper = Keeper(Arc::clone(shared));
+    let keeper = Keeper::new(&bodies, shared);
     // As long as the thread takes inputs: what the instance was given is dropped with it.
-    bodies.spawn(async move { keeper.0.inbox.closed().await });
+    bodies.spawn(async move { keeper.shared.inbox.closed().await });
     Ok(())
 }
 
@@ -78,6 +85,15 @@ impl Drop for Gone {
     }
 }
 
+/// Listens for releases, whatever happens to a listener.
+async fn listen(shared: Arc<Shared>, store: Arc<dyn Store>) {
+    let ears = Arc::new(Relay(shared));
+    while caught(store.listen(Arc::clone(&ears) as Arc<dyn Ears>)).await.is_err() {
+        ears.gap();
+        tokio::time::sleep(DEAF).await;
+    }
+}
+
 struct Relay(Arc<Shared>);
 
 impl Ears for Relay {
@@ -96,24 +112,64 @@ impl Ears for Relay {
     }
 }
 
+/// The living instances and the runtimes of their bodies: those that go with one runtime share one bound.
+static KEPT: Mutex<Vec<(Id, Arc<Shared>)>> = Mutex::new(Vec::new());
+
 /// Lives in the runtime of the bodies, and is dropped with it.
-struct Keeper(Arc<Shared>);
+struct Keeper {
+    runtime: Id,
+    shared: Arc<Shared>,
+}
+
+impl Keeper {
+    fn new(bodies: &Handle, shared: &Arc<Shared>) -> Self {
+        let (runtime, shared) = (bodies.id(), Arc::clone(shared));
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push((runtime, Arc::clone(&shared)));
+        Self { runtime, shared }
+    }
+
+    /// Takes out the instance of this keeper and, when its runtime is gone, every other on it. None when another keeper has done so.
+    fn take_out(&self) -> Vec<Arc<Shared>> {
+        let has_stopped = self.shared.inbox.is_closed();
+        let is_this = |shared: &Arc<Shared>| Arc::ptr_eq(shared, &self.shared);
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = |(runtime, shared): &mut (Id, Arc<Shared>)| {
+            if has_stopped {
+                is_this(shared)
+            } else {
+                *runtime == self.runtime
+            }
+        };
+        let gone: Vec<_> = kept.extract_if(.., gone).map(|(_, shared)| shared).collect();
+        if has_stopped { Vec::new() } else { gone }
+    }
+}
 
 impl Drop for Keeper {
-    /// Belief is cleared here and now; the release is tried for a moment, because the process may be about to exit.
+    /// Belief is cleared here and now; the releases are tried for a moment, because the process may be about to exit.
     fn drop(&mut self) {
-        if self.0.inbox.is_closed() {
+        let gone = self.take_out();
+        if gone.is_empty() {
             return;
         }
-        self.0.gates.iter().for_each(|gate| gate.seal());
+        gone.iter()
+            .flat_map(|shared| shared.gates.iter())
+            .for_each(|gate| gate.seal());
         let (done, over) = std::sync::mpsc::channel::<()>();
-        let (told, wait) = oneshot::channel();
-        self.0.send(Input::Request(Request::RuntimeGone { done: told }));
+        let tell = |shared: &Arc<Shared>| {
+            let (told, wait) = oneshot::channel();
+            shared.send(Input::Request(Request::RuntimeGone { done: told }));
+            wait
+        };
+        let waits: Vec<_> = gone.iter().map(tell).collect();
         // The runtime is going: a plain thread waits in its stead, and the wait here is bounded.
         let waiting = std::thread::Builder::new()
             .name("leader-core-last".to_owned())
             .spawn(move || {
-                let _ = wait.blocking_recv();
+                for wait in waits {
+                    let _ = wait.blocking_recv();
+                }
                 let _ = done.send(());
             });
         if waiting.is_ok() {

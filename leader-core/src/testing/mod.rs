@@ -155,3 +155,9 @@ pub fn kill(instance: &Instance) {
 pub fn freeze(instance: &Instance, span: Duration) {
     instance.request(Request::Freeze(span));
 }
+
+/// Makes the framework's own work of an instance panic: every lead is lost, and it is started again after a pause. One that
+/// pauses already panics again as soon as it is started.
+pub fn panic(instance: &Instance) {
+    instance.request(Request::Panic { in_a_question: false });
+}

@@ -20,6 +20,12 @@ use crate::store::{
 /// A group, by its index in the engine.
 pub(super) type Group = usize;
 
+/// Who waits for a read of the roster.
+pub(crate) type FleetAnswer = oneshot::Sender<Result<Vec<Member>, StoreError>>;
+
+/// Who waits for a read of the ledger.
+pub(crate) type LedgerAnswer = oneshot::Sender<Result<JobLedger, StoreError>>;
+
 /// The answers to a batch: group, attempt, answer.
 pub(crate) type GroupAnswers<T> = Vec<(Group, Attempt, Result<T, StoreError>)>;
 
@@ -64,6 +70,10 @@ pub(crate) enum Input {
         id: LifeId,
         ending: Ending,
     },
+    /// A question to the store panicked.
+    Unanswerable(String),
+    /// The runtime of the bodies has run this probe.
+    Probed(u64),
     CallsIdle,
     Told {
         group: String,
@@ -87,7 +97,7 @@ pub(crate) enum Request {
         done: oneshot::Sender<Result<(), StepDownError>>,
     },
     Fleet {
-        answer: oneshot::Sender<Result<Vec<Member>, StoreError>>,
+        answer: FleetAnswer,
     },
     Shutdown {
         done: oneshot::Sender<()>,
@@ -102,9 +112,14 @@ pub(crate) enum Request {
     /// Stand still for a while, like a frozen process.
     #[cfg(feature = "testing")]
     Freeze(std::time::Duration),
+    /// Panic, like an engine with a mistake in it, or like a store with one.
+    #[cfg(feature = "testing")]
+    Panic {
+        in_a_question: bool,
+    },
     Ledger {
         job: JobName,
-        answer: oneshot::Sender<Result<JobLedger, StoreError>>,
+        answer: LedgerAnswer,
     },
     Live(LifeSpec),
     EndLife(JobName),

@@ -28,6 +28,15 @@ impl Inspection {
         }
     }
 
+    /// As the next engine finds it: no answer is on its way.
+    pub(super) fn kept(self, now: Moment) -> Self {
+        Self {
+            in_flight: false,
+            next: Some(now),
+            ..self
+        }
+    }
+
     pub(super) fn next_wake(&self) -> Option<Moment> {
         self.next.filter(|_| !self.in_flight)
     }

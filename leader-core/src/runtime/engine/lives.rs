@@ -1,7 +1,6 @@
 //! Long-lived bodies: started at each grant, told and dropped at its end, and restarted when they return early.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Engine;
 use super::input::{Group, Input};
@@ -15,10 +14,8 @@ use crate::job::scope::{self, Scope};
 use crate::names::{GroupName, JobName};
 use crate::runtime::config::LifeSpec;
 use crate::runtime::guarded::{Control, Ending, Guarded, Start, Witness};
+use crate::runtime::restarts::Restarts;
 use crate::runtime::shared::Shared;
-
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// One start of one body.
 pub(super) type LifeId = u64;
@@ -29,11 +26,20 @@ pub(super) struct Lives {
     last_id: LifeId,
 }
 
-struct Life {
+pub(super) struct Life {
     spec: LifeSpec,
     state: State,
-    /// Early ends in a row.
-    failures: u32,
+    restarts: Restarts,
+}
+
+impl Life {
+    fn new(spec: LifeSpec) -> Self {
+        Self {
+            spec,
+            state: State::Off,
+            restarts: Restarts::default(),
+        }
+    }
 }
 
 enum State {
@@ -55,13 +61,8 @@ enum State {
 
 impl Lives {
     pub(super) fn new(specs: Vec<LifeSpec>) -> Self {
-        let life = |spec| Life {
-            spec,
-            state: State::Off,
-            failures: 0,
-        };
         Self {
-            all: specs.into_iter().map(life).collect(),
+            all: specs.into_iter().map(Life::new).collect(),
             last_id: 0,
         }
     }
@@ -87,6 +88,29 @@ impl Lives {
                 State::Running { last, .. } => *last = true,
                 state => *state = State::Off,
             }
+        }
+    }
+
+    /// Adds a body that is not started.
+    pub(super) fn add(&mut self, spec: LifeSpec) {
+        self.all.push(Life::new(spec));
+    }
+
+    /// Takes a body out; it is dropped at its next poll.
+    pub(super) fn take_out(&mut self, name: &JobName) -> Option<Life> {
+        let at = self.all.iter().position(|life| life.spec.name == *name)?;
+        let life = self.all.remove(at);
+        if let State::Running { control, .. } = &life.state {
+            control.end(Ran::Cancelled);
+        }
+        Some(life)
+    }
+
+    /// A body ended while nothing is led: the next leadership starts it.
+    pub(super) fn ended_unled(&mut self, id: LifeId) {
+        let is_this = |life: &&mut Life| matches!(life.state, State::Running { id: other, .. } if other == id);
+        if let Some(life) = self.all.iter_mut().find(is_this) {
+            life.state = State::Off;
         }
     }
 
@@ -123,7 +147,7 @@ impl Engine {
             let life = &mut self.lives.all[at];
             // One that has not ended yet is started when it has.
             if life.spec.group == group && !matches!(life.state, State::Running { .. }) {
-                life.failures = 0;
+                life.restarts = Restarts::default();
                 self.start_life(now, at, term);
             }
         }
@@ -142,11 +166,7 @@ impl Engine {
     /// Adds a body; it starts at once when its group is led here.
     pub(super) fn add_life(&mut self, now: Moment, spec: LifeSpec) {
         let led = self.led_term(&spec.group);
-        self.lives.all.push(Life {
-            spec,
-            state: State::Off,
-            failures: 0,
-        });
+        self.lives.add(spec);
         if let Some(term) = led {
             self.start_life(now, self.lives.all.len() - 1, term);
         }
@@ -154,11 +174,7 @@ impl Engine {
 
     /// Takes a body out again.
     pub(super) fn remove_life(&mut self, name: &JobName) {
-        if let Some(at) = self.lives.all.iter().position(|life| life.spec.name == *name) {
-            let life = self.lives.all.remove(at);
-            if let State::Running { control, .. } = &life.state {
-                control.end(Ran::Cancelled);
-            }
+        if let Some(life) = self.lives.take_out(name) {
             // What the body has captured may block or panic in its drop: not on this thread.
             self.bodies.spawn(async move { drop(life) });
         }
@@ -230,9 +246,7 @@ impl Engine {
             // A new leadership began while the body of an old one was ending.
             Some(new) if new != term => self.start_life(now, at, new),
             Some(_) if !last => {
-                let lasted = now.since(began);
-                life.failures = if lasted > LONGEST_PAUSE { 1 } else { life.failures + 1 };
-                let again_in = (FIRST_PAUSE * 2_u32.pow(life.failures.min(7) - 1)).min(LONGEST_PAUSE);
+                let again_in = life.restarts.pause_after(now.since(began));
                 life.state = State::Pausing {
                     until: now + again_in,
                     term,

@@ -3,30 +3,28 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
-use super::input::{Input, Request};
+use super::input::{FleetAnswer, Input, LedgerAnswer, Request};
 use super::{Engine, Stopping};
 use crate::clock::Moment;
 use crate::election::{Lost, StepDown};
-use crate::names::GroupName;
+use crate::job::gate::GroupStatus;
+use crate::names::{GroupName, JobName};
 use crate::runtime::fleet;
 use crate::runtime::requests::{self, StepDownError};
-use crate::store::Asked;
+use crate::runtime::shared::Shared;
+use crate::store::{Asked, Store};
+use crate::timing::Timing;
 
 /// How long a release is tried when the runtime of the bodies is gone.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(250);
 
 impl Engine {
     pub(super) fn request(&mut self, now: Moment, request: Request) {
         match request {
             Request::StepDown { group, reason, done } => self.step_down(now, group, reason, done),
-            Request::Fleet { answer } => {
-                let store = Arc::clone(&self.store);
-                tokio::spawn(async move {
-                    let _ = answer.send(store.roster().await.map(|roster| fleet::members(&roster)));
-                });
-            }
+            Request::Fleet { answer } => read_fleet(&self.store, answer),
             Request::Shutdown { done } => self.shut_down(now, done, None),
             Request::RuntimeGone { done } => self.shut_down(now, done, Some(Lost::RuntimeGone)),
             #[cfg(feature = "testing")]
@@ -41,19 +39,16 @@ impl Engine {
                     leaving: true,
                 });
             }
-            Request::Ledger { job, answer } => {
-                let spec = self.shared.config.jobs.iter().find(|spec| spec.name == job);
-                // The handle knows only jobs of this instance.
-                let Some(group) = spec.map(|spec| spec.group.clone()) else {
-                    return;
-                };
-                let store = Arc::clone(&self.store);
-                tokio::spawn(async move {
-                    let _ = answer.send(store.ledger(&group, &job).await);
-                });
-            }
+            Request::Ledger { job, answer } => read_ledger(&self.shared, &self.store, job, answer),
             #[cfg(feature = "testing")]
             Request::Freeze(span) => std::thread::sleep(span),
+            #[cfg(feature = "testing")]
+            Request::Panic { in_a_question: false } => std::panic::panic_any("a panic on request"),
+            #[cfg(feature = "testing")]
+            Request::Panic { in_a_question: true } => {
+                let question = async { std::panic::panic_any("a panic of the store") };
+                self.ask(question, |()| Input::CallsIdle);
+            }
             Request::Live(spec) => self.add_life(now, spec),
             Request::EndLife(name) => self.remove_life(&name),
             #[cfg(feature = "testing")]
@@ -79,33 +74,15 @@ impl Engine {
             self.elections_turn(now);
             return;
         }
-        let config = &self.shared.config;
-        let asked = Asked {
-            by: config.instance.to_string(),
-            reason,
-        };
         let status = state.gate.status().subscribe();
-        let store = Arc::clone(&self.store);
-        let asking = requests::ask_to_step_down(
-            store,
-            group,
-            asked,
-            config.timing,
-            config.drain,
-            config.clock.clone(),
-            status,
-        );
-        tokio::spawn(async move {
-            let _ = done.send(asking.await);
-        });
+        ask_to_step_down(&self.shared, &self.store, group, reason, status, done);
     }
 
     fn shut_down(&mut self, now: Moment, done: oneshot::Sender<()>, abandoned: Option<Lost>) {
         let config = &self.shared.config;
-        let last_words = 2 * (config.timing.operation() + config.timing.retry());
         let bound = match abandoned {
             Some(_) => now + LAST_WORDS,
-            None => now + config.drain + last_words,
+            None => now + config.drain + last_words(config.timing),
         };
         match &mut self.stopping {
             Some(stopping) => {
@@ -123,10 +100,10 @@ impl Engine {
         }
         self.roster_drains();
         for group in &mut self.groups {
-            match abandoned {
-                Some(reason) => group.election.abandon(now, reason),
-                None => group.election.step_down(now, StepDown::Shutdown),
+            if let Some(reason) = abandoned {
+                group.election.abandon(now, reason);
             }
+            group.election.step_down(now, StepDown::Shutdown);
         }
         self.elections_turn(now);
         if abandoned.is_some() {
@@ -134,4 +111,52 @@ impl Engine {
             self.ask(async move { tokio::time::sleep(LAST_WORDS).await }, |()| Input::Left);
         }
     }
+}
+
+/// How long a release and what follows it may take.
+pub(super) fn last_words(timing: Timing) -> Duration {
+    2 * (timing.operation() + timing.retry())
+}
+
+/// Reads a job's part of the ledger for a handle, in a task of its own.
+pub(super) fn read_ledger(shared: &Shared, store: &Arc<dyn Store>, job: JobName, answer: LedgerAnswer) {
+    let spec = shared.config.jobs.iter().find(|spec| spec.name == job);
+    // The handle knows only jobs of this instance.
+    let Some(group) = spec.map(|spec| spec.group.clone()) else {
+        return;
+    };
+    let store = Arc::clone(store);
+    tokio::spawn(async move {
+        let _ = answer.send(store.ledger(&group, &job).await);
+    });
+}
+
+/// Reads the roster for a handle, in a task of its own.
+pub(super) fn read_fleet(store: &Arc<dyn Store>, answer: FleetAnswer) {
+    let store = Arc::clone(store);
+    tokio::spawn(async move {
+        let _ = answer.send(store.roster().await.map(|roster| fleet::members(&roster)));
+    });
+}
+
+/// Asks whoever leads a group to give it up, in a task of its own.
+pub(super) fn ask_to_step_down(
+    shared: &Shared,
+    store: &Arc<dyn Store>,
+    group: GroupName,
+    reason: String,
+    status: watch::Receiver<GroupStatus>,
+    done: oneshot::Sender<Result<(), StepDownError>>,
+) {
+    let config = &shared.config;
+    let asked = Asked {
+        by: config.instance.to_string(),
+        reason,
+    };
+    let store = Arc::clone(store);
+    let (timing, drain, clock) = (config.timing, config.drain, config.clock.clone());
+    let asking = requests::ask_to_step_down(store, group, asked, timing, drain, clock, status);
+    tokio::spawn(async move {
+        let _ = done.send(asking.await);
+    });
 }

@@ -67,6 +67,25 @@ impl Roster {
         !self.in_flight
     }
 
+    /// Whether the runtime of the bodies runs none: the fleet is told.
+    pub(super) fn set_wedged(&mut self, wedged: bool) {
+        self.wedged = wedged;
+        self.renew_introduction();
+    }
+
+    /// As the next engine finds it: no answer is on its way, and nothing is led.
+    pub(super) fn kept(self) -> Self {
+        Self {
+            in_flight: false,
+            next: None,
+            reading: false,
+            uncovered: BTreeMap::new(),
+            making_way: BTreeMap::new(),
+            spreading: false,
+            ..self
+        }
+    }
+
     fn renew_introduction(&mut self) {
         self.introduction = None;
         self.next = None;

@@ -89,3 +89,37 @@ async fn a_drain_excuses_no_outage() {
     assert_eq!(ledger.counts, [(skipped, 72)].into());
     second.shutdown().await;
 }
+
+/// An engine that waited for an answer which never comes would stand still for ever.
+#[cfg(feature = "testing")]
+#[tokio::test]
+async fn a_question_that_panics_is_a_panic_of_the_engine() {
+    use super::Request;
+
+    let timing = Timing::from_ttl(MIN_TTL);
+    let instance = bootstrap(Embedded::new()).timing(timing).state(7_u64).await.unwrap();
+    let mut events = instance.events();
+    instance.request(Request::Panic { in_a_question: true });
+    let mut told = Vec::new();
+    while !matches!(told.last(), Some(Event::Elected { .. })) {
+        let event = tokio::time::timeout(Duration::from_secs(8), events.recv()).await;
+        let event = event.expect("it leads again").unwrap().event;
+        // The bodies of other tests' tokens have their own say.
+        if !matches!(event, Event::BodyEnded { .. }) {
+            told.push(event);
+        }
+    }
+    let panic = Event::EnginePanicked {
+        error: "a panic of the store".to_owned(),
+        again_in: Some(Duration::from_secs(1)),
+    };
+    assert_eq!(told.first(), Some(&panic), "{told:?}");
+    assert!(told.iter().any(|event| matches!(
+        event,
+        Event::Lost {
+            reason: Lost::EnginePanicked,
+            ..
+        }
+    )));
+    instance.shutdown().await;
+}
