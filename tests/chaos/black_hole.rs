@@ -6,7 +6,7 @@ use leader_tests::{RedisServer, eventually};
 
 use crate::dose::{Chance, dose};
 use crate::observer::Observer;
-use crate::rig::{Fleet, Log, Member, PATIENCE, STEADY, ms, now, ripen, side_by_side, spread, turn};
+use crate::rig::{Fleet, Log, Member, PATIENCE, STEADY, ms, now, side_by_side, spread, turn};
 
 /// How soon the connections of leases and commands are replaced.
 const REPLACED: Duration = ms(3_000);
@@ -31,7 +31,6 @@ async fn a_black_hole_is_left_by_itself() {
     let chance = Chance::of("black hole");
     let server = RedisServer::start().await;
     let (port, observer, log) = (server.port(), Observer::of(&server).await, Log::new());
-    ripen(&server).await;
     let swallowed = side_by_side(pairs, |index| {
         let fleet = Fleet::new(format!("hole-{index}"), STEADY, &log);
         let (observer, chance) = (observer.clone(), chance.fork());

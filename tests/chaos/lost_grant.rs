@@ -7,7 +7,7 @@ use leader_tests::{Proxy, RedisServer, Request};
 
 use crate::dose::dose;
 use crate::observer::{Look, Observer};
-use crate::rig::{Fleet, Log, PATIENCE, STEADY, TTL, ms, now, ripen, side_by_side, spread, turn};
+use crate::rig::{Fleet, Log, PATIENCE, STEADY, TTL, ms, now, side_by_side, spread, turn};
 
 /// How soon its winner leads all the same: two bounds of an operation, a pause, and a machine that does other things too.
 const BOUND: Duration = ms(1_000);
@@ -20,7 +20,6 @@ async fn fault_d_a_grant_whose_reply_is_lost_is_found_by_its_winner() {
     let server = RedisServer::start().await;
     let (port, observer, log) = (server.port(), Observer::of(&server).await, Log::new());
     // A young server would let nobody campaign again.
-    ripen(&server).await;
     for (name, way) in [
         ("dropped", Proxy::drop_replies as fn(&Proxy, &str, u64)),
         ("reset", Proxy::reset_after_request),

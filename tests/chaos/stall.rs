@@ -7,7 +7,7 @@ use leader_tests::{Direction, RedisServer, eventually};
 
 use crate::dose::{Chance, dose};
 use crate::observer::{Observer, Sampler};
-use crate::rig::{Fleet, Log, Member, PATIENCE, RESTLESS, TTL, ms, now, ripen, side_by_side, spread, turn};
+use crate::rig::{Fleet, Log, Member, PATIENCE, RESTLESS, TTL, ms, now, side_by_side, spread, turn};
 
 const STALL: Duration = ms(8_000);
 /// How far a body's own look at the clock may lie behind the guard's look that let this one poll begin.
@@ -34,7 +34,6 @@ async fn fault_a_a_stalled_leader_stops_believing_before_its_lease_can_end() {
     let chance = Chance::of("stall");
     let server = RedisServer::start().await;
     let (port, observer, log) = (server.port(), Observer::of(&server).await, Log::new());
-    ripen(&server).await;
     let directions = [Direction::ToServer, Direction::ToClient, Direction::Both];
     let stalled = side_by_side(directions.len() * pairs, |index| {
         let fleet = Fleet::new(format!("stall-{index}"), RESTLESS, &log);

@@ -32,7 +32,6 @@ async fn one_of_many_standbys_leads_as_promised_and_the_others_ask_little() {
     let server = RedisServer::start().await;
     check_the_count(&server).await;
     let mut crowd = Crowd::start(&server, plan("vacancy", INSTANCES + 1, 1, timing)).await;
-    server.ripen(timing.ttl() + ms(3_000)).await;
 
     let stepped = vacancy::step_down(&server, &crowd).await;
     let calm = vacancy::calm(&server, timing).await;

@@ -74,7 +74,6 @@ on_each_store!(
 );
 
 async fn case_27_a_panic_of_the_framework_is_a_loss_and_it_starts_again(ground: Ground) {
-    ground.ripen(TTL).await;
     let stage = Stage::new();
     let (runs, lives, most) = <(Arc<AtomicUsize>, Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
     let count = Arc::clone(&runs);
@@ -166,7 +165,6 @@ async fn case_27_a_panic_of_the_framework_is_a_loss_and_it_starts_again(ground: 
 }
 
 async fn case_27_panics_in_a_row_pause_longer_and_another_leads(ground: Ground) {
-    ground.ripen(TTL).await;
     let stage = Stage::new();
     let start = |id: &'static str| ground.instance(id, &stage.of(id), ["steady"]).timing(timing());
     let a = start("a").await.unwrap();
@@ -206,7 +204,6 @@ async fn case_27_panics_in_a_row_pause_longer_and_another_leads(ground: Ground) 
 }
 
 async fn a_panic_during_a_shutdown_does_not_lengthen_it(ground: Ground) {
-    ground.ripen(TTL).await;
     let (stage, next) = (Stage::new(), Stage::new());
     stage.part("steady", |_| std::future::pending());
     let drain = Duration::from_secs(10);
@@ -240,7 +237,6 @@ async fn a_panic_during_a_shutdown_does_not_lengthen_it(ground: Ground) {
 }
 
 async fn a_shutdown_in_the_pause_gives_the_lease_back(ground: Ground) {
-    ground.ripen(ms(8_000)).await;
     let a = ground
         .instance("a", &Stage::new(), ["yearly"])
         .timing(Timing::from_ttl(ms(8_000)))

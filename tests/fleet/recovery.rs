@@ -26,7 +26,6 @@ async fn suffers(server: RedisServer, break_it: &[&[&str]], mend_it: &[&[&str]],
     let stage = Stage::new();
     let instance = ground.instance("a", &stage, ["steady"]).timing(timing()).await.unwrap();
     leads(&instance, "steady").await;
-    ground.ripen(timing().ttl()).await;
     leads(&instance, "steady").await;
     let diary = Diary::of(&instance);
     let Ground::Redis(server) = &ground else { unreachable!() };

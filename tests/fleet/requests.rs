@@ -23,7 +23,6 @@ async fn a_standby_may_end_the_lead_of_another(ground: Ground) {
     let start = |id| ground.instance(id, &stage, ["yearly"]).timing(timing());
     let (a, b) = (start("a").await.unwrap(), start("b").await.unwrap());
     let (leader, standby) = leader_first(a, b, "yearly").await;
-    ground.ripen(timing().ttl()).await;
     let diary = Diary::of(&leader);
     let term = leader.watch("yearly").unwrap().current().term;
     // The hint makes it faster than the next renewal; without one it is no slower than that.

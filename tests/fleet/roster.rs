@@ -135,7 +135,6 @@ async fn an_exclusive_id_takes_its_predecessors_lease_over_at_once(ground: Groun
     let start = || ground.instance("web-0", &stage, ["yearly"]).exclusive_id(true);
     let old = start().await.unwrap();
     leads(&old, "yearly").await;
-    ground.ripen(old.timing().ttl()).await;
     let term = old.watch("yearly").unwrap().current().term;
     leader_core::testing::kill(&old);
     let watch = Stopwatch::start();
@@ -206,7 +205,6 @@ async fn case_30_the_leader_has_the_jobs(ground: Ground) {
         .unwrap();
     let web_diary = Diary::of(&web);
     leads(&web, "steady").await;
-    ground.ripen(timing().ttl()).await;
     let worker = ground
         .instance("worker", &stage, ["steady"])
         .timing(timing())
@@ -293,7 +291,6 @@ async fn a_vacancy_goes_to_the_newest_version(ground: Ground) {
     leads(&first, "yearly").await;
     let old = start("old", "1.9.0").await.unwrap();
     let new = start("new", "1.10.0").await.unwrap();
-    ground.ripen(timing().ttl()).await;
     let diary = Diary::of(&old);
     eventually(SOON, "the old one knows of the new one", || async {
         member(&old, "new").await.is_some()

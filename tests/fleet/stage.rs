@@ -84,13 +84,6 @@ impl Ground {
             .groups(groups)
             .campaign_only(groups)
     }
-
-    /// Waits until hand-overs need not wait: a server that was just started may have lost its last writes.
-    pub(crate) async fn ripen(&self, ttl: Duration) {
-        if let Self::Redis(server) = self {
-            server.ripen(ttl + ms(3_000)).await;
-        }
-    }
 }
 
 type Body = Pin<Box<dyn Future<Output = Result<(), anyhow::Error>> + Send>>;

@@ -21,7 +21,6 @@ async fn a_successor_leads_within_100_ms(ground: Ground) {
     let stage = Stage::new();
     let start = |id: &str| ground.instance(id, &stage, ["yearly"]).timing(timing());
     let (a, b) = (start("a").await.unwrap(), start("b").await.unwrap());
-    ground.ripen(timing().ttl()).await;
     let (mut leader, mut standby) = leader_first(a, b, "yearly").await;
     let mut all = Vec::new();
     for _ in 0..20 {
@@ -63,7 +62,6 @@ async fn case_35_no_tick_is_lost_or_doubled_in_a_hand_over(ground: Ground) {
     let stage = Stage::new();
     let start = |id: &'static str| ground.instance(id, &stage.of(id), ["steady"]).timing(timing());
     let (a, b) = (start("a").await.unwrap(), start("b").await.unwrap());
-    ground.ripen(timing().ttl()).await;
     let (mut leader, mut standby) = leader_first(a, b, "steady").await;
     stage.has_played("steady", 1).await;
     for round in 0..12_u32 {

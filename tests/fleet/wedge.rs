@@ -108,7 +108,6 @@ on_each_store!(
 );
 
 async fn a_runtime_whose_every_worker_is_blocked_gives_its_leases_up_and_comes_back(ground: Ground) {
-    ground.ripen(TTL).await;
     let (stage, users) = (Stage::new(), Users::new(2));
     let (told, went_on) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let block = Arc::new(AtomicBool::new(false));
@@ -180,7 +179,6 @@ async fn a_runtime_whose_every_worker_is_blocked_gives_its_leases_up_and_comes_b
 }
 
 async fn a_blocked_runtime_of_one_thread_is_wedged_too(ground: Ground) {
-    ground.ripen(TTL).await;
     let users = Users::new(0);
     let a = users
         .start(ground.instance("a", &Stage::new(), ["yearly"]).timing(timing()))
@@ -235,7 +233,6 @@ async fn one_blocked_worker_of_two_is_no_wedge(ground: Ground) {
 
 /// Its lease goes on at once, its slot does not: heartbeats come from the framework's own thread.
 async fn a_body_that_finishes_outlives_a_wedge(ground: Ground) {
-    ground.ripen(TTL).await;
     let (stage, users) = (Stage::new(), Users::new(0));
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let part = |stage: &Stage, span: Duration| {

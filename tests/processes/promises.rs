@@ -12,7 +12,6 @@ async fn hold(way: Way, count: usize, promise: Duration) {
     let seed = crate::dice::seed();
     println!("LEADER_CHAOS_SEED={seed}");
     let server = Arc::new(RedisServer::start().await);
-    server.ripen(TTL + Duration::from_secs(3)).await;
     let all = takeovers(&server, way, 4, count, seed).await;
     assert_eq!(all.len(), count);
     let [p50, p99, most] = percentiles(all.iter().map(|one| one.took).collect());

@@ -214,17 +214,6 @@ impl RedisServer {
         }
     }
 
-    /// Waits until the server has run for so long: a young one may have lost its last writes, and its groups change hands later.
-    ///
-    /// # Panics
-    /// When it is not so old in good time.
-    pub async fn ripen(&self, age: Duration) {
-        eventually(START + age, "the server is old enough", || async {
-            self.uptime().await > age
-        })
-        .await;
-    }
-
     async fn try_command(&self, words: &[&str]) -> redis::RedisResult<Value> {
         let user = RedisConnectionInfo::default()
             .set_username("harness")

@@ -11,6 +11,10 @@ use super::state::{Draining, State, landed};
 use crate::clock::Moment;
 use crate::timing::Timing;
 
+/// Over what span the standbys look that are told of a release: the first to look wins, so that a group has an order of preference,
+/// and a hand-over takes no longer than this and two round trips.
+const RELEASE_SPREAD: Duration = Duration::from_millis(10);
+
 /// One candidate in one election.
 ///
 /// Call [`handle_timeout`](Self::handle_timeout) whenever [`poll_timeout`](Self::poll_timeout) has come, feed replies as they come,
@@ -254,7 +258,7 @@ impl Election {
     /// A holder gave the lease of `term` back: look at once, in the order of preference. Only a hint: nothing is believed.
     pub fn told_of_release(&mut self, now: Moment, term: u64) {
         self.told = self.told.max(term);
-        let soon = now + self.spread(Duration::from_millis(20));
+        let soon = now + self.spread(RELEASE_SPREAD);
         if let State::Standby { look_at, flight: None } = &mut self.state
             && soon < *look_at
         {

@@ -154,7 +154,6 @@ async fn at_rest(server: &RedisServer, options: Options, timing: Timing) {
 async fn vacancies(server: &RedisServer, standbys: usize, timing: Timing) {
     println!("\none group, {standbys} standbys");
     let mut crowd = Crowd::start(server, plan("vacancy", standbys + 1, 1, timing)).await;
-    server.ripen(timing.ttl() + Duration::from_secs(3)).await;
     let stepped = vacancy::step_down(server, &crowd).await;
     // The old leader joins in again after its cool-down.
     tokio::time::sleep(timing.cool_down()).await;

@@ -57,7 +57,6 @@ fn main() {
         // Builds the program if need be, before any clock runs.
         let _ = programs::program("node");
         let server = Arc::new(RedisServer::start().await);
-        server.ripen(TTL + Duration::from_secs(3)).await;
         let stopped = takeovers(&server, Way::Stopped, FLEETS, count, seed).await;
         let took = |one: &Takeover| one.took;
         print(
