@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use leader_tests::RedisServer;
 
-use crate::fleet::TTL;
 use crate::takeovers::{AFTER_KILL, AFTER_RELEASE, Takeover, Way, percentiles, takeovers};
 
 async fn hold(way: Way, count: usize, promise: Duration) {
