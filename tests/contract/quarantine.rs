@@ -68,6 +68,16 @@ async fn the_longest_ttl_decides_the_quarantine() {
     assert!(quarantined(&bench, &holder("b")).await + Duration::from_secs(60) > LONG);
 }
 
+/// The same group as before, on a server that may have been restarted: nothing is done to ripen it.
+fn again(server: &RedisServer, namespace: &Namespace) -> Bench {
+    Bench {
+        store: Arc::new(RedisStore::new(&server.info(), namespace, BOUND)),
+        namespace: namespace.clone(),
+        group: crate::bench::group("cleanup"),
+        server: None,
+    }
+}
+
 async fn server(options: leader_tests::RedisOptions) -> Arc<RedisServer> {
     Arc::new(options.start().await)
 }
@@ -136,12 +146,7 @@ async fn a_birth_mark_of_the_future_counts_from_now() {
 async fn a_young_server_lets_only_the_present_leader_go_on() {
     let mut server = RedisServer::options().appendonly(true).start().await;
     let namespace = Namespace::new("young").unwrap();
-    let bench = |server: &RedisServer| Bench {
-        store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
-        namespace: namespace.clone(),
-        group: crate::bench::group("cleanup"),
-        server: None,
-    };
+    let bench = |server: &RedisServer| again(server, &namespace);
     let before = bench(&server);
     let (a, b) = (holder("a"), holder("b"));
     let term = before.acquire(&a).await;
@@ -195,12 +200,7 @@ async fn a_young_server_lets_only_the_present_leader_go_on() {
 async fn a_server_restored_from_a_snapshot_lets_nobody_acquire_before_it_is_old_enough() {
     let mut server = RedisServer::start().await;
     let namespace = Namespace::new("snapshot").unwrap();
-    let bench = |server: &RedisServer| Bench {
-        store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
-        namespace: namespace.clone(),
-        group: crate::bench::group("cleanup"),
-        server: None,
-    };
+    let bench = |server: &RedisServer| again(server, &namespace);
     let before = bench(&server);
     let (a, b, c) = (holder("a"), holder("b"), holder("c"));
     let old = before.acquire_for(&a, TTL).await;
@@ -246,12 +246,7 @@ async fn a_server_restored_from_a_snapshot_lets_nobody_acquire_before_it_is_old_
 async fn a_candidate_that_knows_more_than_a_restarted_server_waits_longer() {
     let mut server = RedisServer::options().appendonly(true).start().await;
     let namespace = Namespace::new("short").unwrap();
-    let bench = |server: &RedisServer| Bench {
-        store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
-        namespace: namespace.clone(),
-        group: crate::bench::group("cleanup"),
-        server: None,
-    };
+    let bench = |server: &RedisServer| again(server, &namespace);
     let term = bench(&server).acquire_for(&holder("a"), TTL).await;
     server.kill().await;
     tokio::time::sleep(TTL + YOUNG).await;
@@ -291,12 +286,7 @@ async fn a_young_server_of_a_young_group_makes_nobody_wait() {
 async fn a_restart_without_its_data_is_a_loss_of_all_data() {
     let mut server = RedisServer::start().await;
     let namespace = Namespace::new("empty").unwrap();
-    let bench = |server: &RedisServer| Bench {
-        store: Arc::new(RedisStore::new(&server.info(), &namespace, BOUND)),
-        namespace: namespace.clone(),
-        group: crate::bench::group("cleanup"),
-        server: None,
-    };
+    let bench = |server: &RedisServer| again(server, &namespace);
     let term = bench(&server).acquire_for(&holder("a"), TTL).await;
     server.restart(false).await;
     let bench = bench(&server);

@@ -12,6 +12,7 @@ mod requests;
 mod restart;
 mod roster;
 mod runs;
+mod stopping;
 mod ticks;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use input::{Input, Refused, Request};
 pub(crate) use restart::{Kept, drive};
+use stopping::Stopping;
 
 use super::panics::{self, caught};
 use super::requests::StepDownError;
@@ -93,13 +95,6 @@ struct Link {
     /// Why it does not.
     failing: Option<StoreError>,
     connected_since: Option<Moment>,
-}
-
-struct Stopping {
-    waiting: Vec<oneshot::Sender<()>>,
-    bound: Moment,
-    left: bool,
-    leaving: bool,
 }
 
 impl Engine {
@@ -358,29 +353,6 @@ impl Engine {
                 self.elections_turn(now);
             }
         }
-    }
-
-    fn stopping_turn(&mut self, now: Moment) {
-        let Some(stopping) = &mut self.stopping else {
-            return;
-        };
-        // A sign of life under way would come after the leave, and bring the line back.
-        let quiet = self.groups.iter().all(|group| group.election.is_stopped())
-            && self.runs.is_quiet()
-            && self.roster.is_still();
-        let over = now >= stopping.bound;
-        if !(quiet || over) || stopping.leaving {
-            return;
-        }
-        stopping.leaving = true;
-        self.runs.end_all();
-        let store = Arc::clone(&self.store);
-        let holder = self.shared.config.holder.clone();
-        self.ask(async move { store.leave(holder).await }, |_| Input::Left);
-    }
-
-    fn is_finished(&self) -> bool {
-        self.stopping.as_ref().is_some_and(|stopping| stopping.left)
     }
 }
 

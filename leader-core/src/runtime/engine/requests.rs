@@ -84,20 +84,7 @@ impl Engine {
             Some(_) => now + LAST_WORDS,
             None => now + config.drain + last_words(config.timing),
         };
-        match &mut self.stopping {
-            Some(stopping) => {
-                stopping.waiting.push(done);
-                stopping.bound = stopping.bound.min(bound);
-            }
-            None => {
-                self.stopping = Some(Stopping {
-                    waiting: vec![done],
-                    bound,
-                    left: false,
-                    leaving: false,
-                });
-            }
-        }
+        Stopping::join(&mut self.stopping, bound, done);
         self.roster_drains();
         for group in &mut self.groups {
             if let Some(reason) = abandoned {

@@ -257,20 +257,7 @@ impl Kept {
     }
 
     fn stop(&mut self, bound: Moment, done: oneshot::Sender<()>) {
-        match &mut self.stopping {
-            Some(stopping) => {
-                stopping.waiting.push(done);
-                stopping.bound = stopping.bound.min(bound);
-            }
-            None => {
-                self.stopping = Some(Stopping {
-                    waiting: vec![done],
-                    bound,
-                    left: false,
-                    leaving: false,
-                });
-            }
-        }
+        Stopping::join(&mut self.stopping, bound, done);
     }
 }
 

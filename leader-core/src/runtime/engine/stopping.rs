@@ -1,0 +1,55 @@
+//! The end of an instance: what is led is given up, and then the roster line.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::{Engine, Input};
+use crate::clock::Moment;
+
+/// A stop under way.
+pub(super) struct Stopping {
+    pub(super) waiting: Vec<oneshot::Sender<()>>,
+    pub(super) bound: Moment,
+    pub(super) left: bool,
+    pub(super) leaving: bool,
+}
+
+impl Stopping {
+    /// One more waits for the same stop, which the earliest bound ends.
+    pub(super) fn join(stopping: &mut Option<Self>, bound: Moment, done: oneshot::Sender<()>) {
+        let stopping = stopping.get_or_insert_with(|| Self {
+            waiting: Vec::new(),
+            bound,
+            left: false,
+            leaving: false,
+        });
+        stopping.waiting.push(done);
+        stopping.bound = stopping.bound.min(bound);
+    }
+}
+
+impl Engine {
+    pub(super) fn stopping_turn(&mut self, now: Moment) {
+        let Some(stopping) = &mut self.stopping else {
+            return;
+        };
+        // A sign of life under way would come after the leave, and bring the line back.
+        let quiet = self.groups.iter().all(|group| group.election.is_stopped())
+            && self.runs.is_quiet()
+            && self.roster.is_still();
+        let over = now >= stopping.bound;
+        if !(quiet || over) || stopping.leaving {
+            return;
+        }
+        stopping.leaving = true;
+        self.runs.end_all();
+        let store = Arc::clone(&self.store);
+        let holder = self.shared.config.holder.clone();
+        self.ask(async move { store.leave(holder).await }, |_| Input::Left);
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.stopping.as_ref().is_some_and(|stopping| stopping.left)
+    }
+}
