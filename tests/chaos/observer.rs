@@ -67,7 +67,7 @@ impl Observer {
 
     /// How many connections listen for releases in a namespace.
     pub(crate) async fn listeners(&self, namespace: &str) -> u64 {
-        let channel = format!("{namespace}:leader-released");
+        let channel = format!("{namespace}:leader-told");
         let mut command = redis::cmd("PUBSUB");
         command.arg("NUMSUB").arg(&channel);
         let (_, count): (String, u64) = command.query_async(&mut self.0.clone()).await.unwrap();
