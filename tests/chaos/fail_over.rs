@@ -91,7 +91,7 @@ async fn each_leads(mut members: Vec<Member>) -> Vec<Member> {
     let began = now();
     let mut led = BTreeSet::new();
     while led.len() < members.len() {
-        assert!(now().since(began) < 2 * PATIENCE, "only {led:?} have led");
+        assert!(now().since(began) < 2 * PATIENCE, "only {led:?} have led: {members:?}");
         let (leader, mut others) = leader_first(members).await;
         leader.step_down().await;
         led.insert(leader.id.clone());

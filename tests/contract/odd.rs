@@ -207,3 +207,38 @@ async fn a_broken_group_fails_alone() {
     let alone = bench.store.campaign(vec![wishes.remove(1)]).await.remove(0).unwrap();
     assert!(matches!(alone.verdict, Verdict::Acquired { .. }), "{alone:?}");
 }
+
+/// What says that the whole server is the wrong one is an error of the whole call, after which another server is looked for.
+#[tokio::test]
+async fn a_server_that_may_not_write_fails_the_whole_call() {
+    let server = std::sync::Arc::new(leader_tests::RedisServer::start().await);
+    let bench = Bench::redis_on(std::sync::Arc::clone(&server));
+    let a = holder("a");
+    bench.acquire(&a).await;
+    let client = || async {
+        let Value::BulkString(list) = server.command(&["CLIENT", "LIST", "TYPE", "normal"]).await else {
+            panic!("no list");
+        };
+        let list = String::from_utf8(list).unwrap();
+        let ours = list.lines().find(|line| line.contains("name=leader:lease"));
+        ours.map(|line| line.split(' ').next().unwrap_or_default().to_owned())
+    };
+    let before = client().await;
+    assert!(before.is_some());
+    server.command(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    let wishes = ["x", "y"].map(|name| {
+        let mut wish = bench.wish(&a, LONG, 0);
+        wish.group = group(name);
+        wish
+    });
+    for answer in bench.store.campaign(wishes.to_vec()).await {
+        assert_eq!(answer.unwrap_err().code(), Some("READONLY"));
+    }
+    server.command(&["REPLICAOF", "NO", "ONE"]).await;
+    eventually(BOUND, "another connection serves", || async {
+        let answers = bench.store.campaign(wishes.to_vec()).await;
+        answers.iter().all(Result::is_ok)
+    })
+    .await;
+    assert_ne!(client().await, before);
+}

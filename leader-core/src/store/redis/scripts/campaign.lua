@@ -146,6 +146,9 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
   return answer('acquired', holder, ttl)
 end
 
+-- What says that the whole server is the wrong one is no group's own.
+local of_server = { READONLY = true, NOREPLICAS = true, MASTERDOWN = true, CLUSTERDOWN = true, LOADING = true }
+
 local answers = {}
 for i = 1, #KEYS / 3 do
   local key, arg = 3 * (i - 1), 6 * (i - 1)
@@ -155,7 +158,12 @@ for i = 1, #KEYS / 3 do
     tonumber(ARGV[arg + 6])
   )
   if not ok then
-    answer = { 'failed', type(answer) == 'table' and answer.err or tostring(answer) }
+    local text = type(answer) == 'table' and answer.err or tostring(answer)
+    text = string.match(text, '%u%u+ .*$') or text
+    if of_server[string.match(text, '^%u+')] then
+      return redis.error_reply(text)
+    end
+    answer = { 'failed', text }
   end
   answers[i] = answer
 end
