@@ -28,21 +28,6 @@ async fn command(bench: &Bench, words: &[&str]) -> Value {
     bench.server.as_ref().unwrap().command(words).await
 }
 
-/// A bench on a server that is old enough for its age to be of no account, and on which the mark of the last renewal is left alone.
-async fn old() -> Bench {
-    let bench = Bench::redis().await;
-    eventually(BOUND, "the server is old enough", || async {
-        let Value::BulkString(info) = command(&bench, &["INFO", "server"]).await else {
-            return false;
-        };
-        let info = String::from_utf8(info).unwrap();
-        let uptime = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"));
-        uptime.unwrap().trim().parse::<u64>().unwrap() >= TTL.as_secs() + 4
-    })
-    .await;
-    bench
-}
-
 async fn campaign(bench: &Bench, who: &Holder, known: u64) -> Verdict {
     bench.ask(bench.wish(who, TTL, known)).await.verdict
 }
@@ -59,7 +44,7 @@ async fn granted(bench: &Bench, who: &Holder) -> u64 {
 /// hears of the loss only with its next renewal.
 #[tokio::test]
 async fn case_19_a_lease_that_vanished_is_not_granted_before_its_end() {
-    let bench = old().await;
+    let bench = Bench::redis().await;
     let keys = Keys::of(&bench);
     let (a, b) = (holder("a"), holder("b"));
     let term = granted(&bench, &a).await;
@@ -85,7 +70,7 @@ async fn case_19_a_lease_that_vanished_is_not_granted_before_its_end() {
 /// One that asks has no belief any more, and nobody else can have one.
 #[tokio::test]
 async fn the_last_leader_gets_a_lease_that_vanished_at_once() {
-    let bench = old().await;
+    let bench = Bench::redis().await;
     let keys = Keys::of(&bench);
     let (a, b) = (holder("a"), holder("b"));
     let term = granted(&bench, &a).await;
@@ -107,7 +92,7 @@ async fn the_last_leader_gets_a_lease_that_vanished_at_once() {
 /// The server's clock was set back, so that the lease would outlast its time (redis#7012); or somebody took its end away.
 #[tokio::test]
 async fn leases_25_an_own_lease_is_cut_back_to_its_time() {
-    let bench = old().await;
+    let bench = Bench::redis().await;
     let keys = Keys::of(&bench);
     let (a, b) = (holder("a"), holder("b"));
     let term = granted(&bench, &a).await;
@@ -137,7 +122,7 @@ async fn leases_25_an_own_lease_is_cut_back_to_its_time() {
 /// The mark of the last renewal lies in the future: it counts from now, and once.
 #[tokio::test]
 async fn a_renewal_of_the_future_makes_nobody_wait_longer_than_one_lease() {
-    let bench = old().await;
+    let bench = Bench::redis().await;
     let keys = Keys::of(&bench);
     let (a, b) = (holder("a"), holder("b"));
     let term = granted(&bench, &a).await;
