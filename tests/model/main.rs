@@ -181,20 +181,14 @@ fn lease_keys_deleted() {
 
 #[test]
 fn everything_once() {
-    if full() {
-        holds("1 each: step-down, crash, slow clock, wedge, DEL, PERSIST", |config| {
-            [
-                Fault::StepDown,
-                Fault::Crash,
-                Fault::Slip,
-                Fault::Wedge,
-                Fault::Del,
-                Fault::Persist,
-            ]
+    let slow_ones = [Fault::Crash, Fault::Slip, Fault::Persist];
+    holds_at_length("1 each: step-down, wedge, DEL (crash, slow clock, PERSIST)", |config| {
+        let config = config.messages(1).fault(Fault::StepDown, 1);
+        let config = config.fault(Fault::Wedge, 1).fault(Fault::Del, 1);
+        slow_ones
             .into_iter()
-            .fold(config.messages(1), |config, fault| config.fault(fault, 1))
-        });
-    }
+            .fold(config, |config, fault| config.fault(fault, up_to(1)))
+    });
 }
 
 #[test]
@@ -240,7 +234,8 @@ fn data_rolled_back() {
             .young(Young::ByAge)
             .only(&properties)
     });
-    // A vacancy on the disk says nothing of who acquired after it was written.
+    // The rule of `campaign.lua` as it stands: what was acquired after a vacancy was written to disk is forgotten, and nothing that
+    // is remembered tells when it will have ended.
     let by_seen = Config::new("young by seen: 1 rollback", 3)
         .messages(1)
         .fault(Fault::Rollback, 1);
@@ -382,11 +377,16 @@ fn somebody_leads_again() {
         let ttl = config.ttl[0];
         config.fault(Fault::Del, 1).fault(Fault::Crash, 1).calm_within(ttl)
     });
-    holds_at_length("P8: 1 step-down, each yields 2", |config| {
+    holds_at_length("P8, each yields 2: 1 step-down", |config| {
         let ttl = config.ttl[0];
         config.fault(Fault::StepDown, 1).yields([2; 3]).calm_within(ttl + 2)
     });
-    holds_at_length("P8: 1 crash, one yields a TTL", |config| {
+    holds_at_length(short("P8, each yields 2: 1 DEL, 1 crash"), |config| {
+        let ttl = config.ttl[0];
+        let config = config.messages(1).fault(Fault::Del, 1).fault(Fault::Crash, up_to(1));
+        config.yields([2; 3]).calm_within(ttl + 2)
+    });
+    holds_at_length("P8, one yields a TTL: 1 crash", |config| {
         let ttl = config.ttl[0];
         config
             .messages(1)
