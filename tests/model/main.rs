@@ -518,7 +518,7 @@ fn wrong_rules_of_the_machine_are_seen() {
 /// refused as stale anyhow, so that nothing breaks without that clause: either check will do.
 #[test]
 fn the_exemption_needs_no_term_of_its_own() {
-    holds("exempt without the term, any DEL, 1 step-down", |config| {
+    holds("exempt without the term: any DEL, 1 step-down, 1 crash", |config| {
         let config = config.mutant(Mutant::ExemptWithoutTerm).fault(Fault::Del, ANY);
         config.fault(Fault::StepDown, 1).fault(Fault::Crash, 1)
     });
