@@ -50,7 +50,8 @@ pub enum Young {
     ByAge,
 }
 
-/// What `campaign.lua` does.
+/// What `campaign.lua` does on a server that keeps an append-only file, and remembers a leader that did not give the lease back; on any
+/// other it goes by age.
 pub const YOUNG: Young = Young::BySeen;
 
 /// A rule that is left out or wrong, to see that the model notices.

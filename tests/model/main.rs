@@ -234,8 +234,8 @@ fn data_rolled_back() {
             .young(Young::ByAge)
             .only(&properties)
     });
-    // The rule of `campaign.lua` as it stands: what was acquired after a vacancy was written to disk is forgotten, and nothing that
-    // is remembered tells when it will have ended.
+    // What was acquired after a vacancy was written to disk is forgotten, and nothing that is remembered tells when it will have
+    // ended: why the script goes by the last renewal only where no more than the last moments of a machine's crash can be lost.
     let by_seen = Config::new("young by seen: 1 rollback", 3)
         .messages(1)
         .fault(Fault::Rollback, 1);

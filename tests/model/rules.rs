@@ -82,6 +82,8 @@ impl Store {
         let young = match config.young {
             Young::BySeen if server.uptime < last_ttl + signed(FSYNC) => signed(FSYNC) + last_ttl - seen,
             Young::BySeen => 0,
+            // Somebody has led or renewed since the server started.
+            Young::ByAge if seen < server.uptime => 0,
             Young::ByAge => signed(self.quarantine) - server.uptime,
         };
         if !config.has(Mutant::NeverYoung) {

@@ -33,19 +33,21 @@ local function process()
   return server
 end
 
--- How much longer an old leader may believe because the server was restarted: what it was told last may be lost.
-local function after_restart(born_in, seen, ttl, complete)
-  local id, age, keeps = process().id, process().age, process().keeps
+-- How much longer an old leader may believe because the server was restarted: what it was told last may be lost, an acquisition among
+-- it. `led` = it remembers a leader that did not give the lease back, and as much as the asker knows.
+local function after_restart(born_in, seen, ttl, longest, led)
+  local server = process()
   local since_renewal = (seen or 0) + 2000 + ttl - now
-  if not age then
+  if not server.age then
     return since_renewal
   end
-  if born_in == id or age >= ttl + 2000 then
-    -- There was no restart since the group was born; or whoever led before it believes no longer.
+  if born_in == server.id or (seen and seen >= now - server.age) then
+    -- There was no restart since the group was born; or a leader has renewed since, which it does only while no later one can be.
     return 0
   end
-  -- Of an append-only file the last two seconds may be lost, of anything else any time.
-  return keeps and complete and seen and since_renewal or ttl + 2000 - age
+  local since_start = longest - server.age
+  -- Of an append-only file the last two seconds may be lost, and only with the whole machine; of a snapshot anything.
+  return server.keeps and led and math.min(since_renewal, since_start) or since_start
 end
 
 local function campaign(lease, state, fence, holder, ttl, known, first_start, only_one, yield)
@@ -107,8 +109,10 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
   local known_from = (first and first ~= '') and born or born + quarantine
   local wait = known_from - now
   local last = tonumber(redis.call('GET', fence)) or 0
-  wait = math.max(wait, after_restart(born_in, seen, math.max(kept_ttl, ttl), known <= math.max(last, term)))
   local released = kept[8] and kept[8] == kept[3]
+  local led = seen and not released and known <= math.max(last, term)
+  local longest = math.max(kept_ttl, quarantine)
+  wait = math.max(wait, after_restart(born_in, seen, math.max(kept_ttl, ttl), longest, led))
   -- A lease that is gone before its end, and was not given back, was taken away: its leader may still believe. One that asks again,
   -- and knows the term, believes no longer.
   if not held and not released and not (is_own(last_holder) and known >= term) then
