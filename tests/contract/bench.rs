@@ -96,17 +96,7 @@ impl Bench {
         }
     }
 
-    /// A server that was started for a test is young, and lets nobody acquire before an old leader's trust has ended. Without the
-    /// mark of the last renewal it is taken for one that no leader was on before it started.
-    pub(crate) async fn ripen(&self, group: &GroupName) {
-        if let Some(server) = &self.server {
-            let state = format!("{{{}leader:{group}}}:lease", self.namespace.prefix());
-            server.command(&["HDEL", &state, "seen"]).await;
-        }
-    }
-
     pub(crate) async fn campaign(&self, holder: &Holder, known: u64) -> Campaigned {
-        self.ripen(&self.group).await;
         self.ask(self.wish(holder, LONG, known)).await
     }
 
@@ -120,7 +110,6 @@ impl Bench {
     pub(crate) async fn acquire_for(&self, holder: &Holder, ttl: Duration) -> u64 {
         let mut known = 0;
         for _ in 0..3 {
-            self.ripen(&self.group).await;
             match self.ask(self.wish(holder, ttl, known)).await.verdict {
                 Verdict::Acquired { term } => return term,
                 Verdict::Stale { term } => known = term,

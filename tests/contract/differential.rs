@@ -269,7 +269,6 @@ impl Pair {
                 only_one,
                 yields,
             };
-            bench.ripen(&group).await;
             let answer = bench.store.campaign(vec![wish]).await.pop().unwrap().unwrap();
             let (word, term, remains) = match answer.verdict {
                 Verdict::Acquired { term } => ("acquired", term, false),

@@ -37,7 +37,6 @@ async fn renewals_and_releases_need_no_memory() {
         bench.renew(&a, term).await,
         Renewed::NotYours { holder: None, .. }
     ));
-    bench.ripen(&bench.group).await;
     let error = bench
         .store
         .campaign(vec![bench.wish(&b, LONG, term)])

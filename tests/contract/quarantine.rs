@@ -70,7 +70,7 @@ async fn the_longest_ttl_decides_the_quarantine() {
     assert!(quarantined(&bench, &holder("b")).await + Duration::from_secs(60) > LONG);
 }
 
-/// The same group as before, on a server that may have been restarted: nothing is done to ripen it.
+/// The same group as before, on a server that may have been restarted.
 fn again(server: &RedisServer, namespace: &Namespace) -> Bench {
     Bench {
         store: Arc::new(RedisStore::new(&server.info(), namespace, BOUND)),
@@ -129,7 +129,6 @@ async fn a_birth_mark_of_the_future_counts_from_now() {
     let server = bench.server.as_ref().unwrap();
     let state = format!("{{{}:leader:cleanup}}:lease", bench.namespace);
     for (born, known) in [("99999999999999", 0), ("nonsense", u64::MAX >> 12)] {
-        bench.ripen(&bench.group).await;
         server.command(&["HSET", &state, "born", born]).await;
         let began = Instant::now();
         assert!(quarantined(&bench, &holder("a")).await <= TTL);

@@ -18,7 +18,6 @@ on_each_store!(
 );
 
 async fn verdict(bench: &Bench, who: &Holder, known: u64, yields: Duration) -> Verdict {
-    bench.ripen(&bench.group).await;
     let mut wish = bench.wish(who, LONG, known);
     wish.yields = yields;
     bench.ask(wish).await.verdict
@@ -93,7 +92,6 @@ async fn the_only_process_of_an_id_takes_over_its_predecessors_lease(bench: Benc
     let (old, new, other) = (process("web", 1), process("web", 2), process("web-2", 1));
     let term = bench.acquire(&old).await;
     let promised = async |who: &Holder, known: u64| {
-        bench.ripen(&bench.group).await;
         let mut wish = bench.wish(who, LONG, known);
         wish.only_one = true;
         bench.ask(wish).await
