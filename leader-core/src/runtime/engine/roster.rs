@@ -38,6 +38,7 @@ pub(super) struct Roster {
     members: Vec<Member>,
     revision: u64,
     reading: bool,
+    read_at: Option<Moment>,
     twin: Option<(Twin, TwinState)>,
     /// The jobs of a led group that this instance lacks, as last told.
     uncovered: BTreeMap<Group, BTreeMap<String, String>>,
@@ -165,7 +166,7 @@ impl Engine {
                     let instance = self.shared.config.instance.clone();
                     self.shared.tell(Event::Started { instance });
                     self.read_roster();
-                } else if revision != self.roster.revision || self.has_observed_groups() {
+                } else if revision != self.roster.revision || self.observes(now) {
                     self.read_roster();
                 }
             }
@@ -211,6 +212,7 @@ impl Engine {
     pub(super) fn roster_read(&mut self, now: Moment, answer: &Result<crate::store::Roster, StoreError>) {
         self.heard(now, answer);
         self.roster.reading = false;
+        self.roster.read_at = Some(now);
         // Unread, it is read after the next sign of life.
         if let Ok(roster) = answer {
             if std::mem::replace(&mut self.roster.revision, roster.revision) != roster.revision {
@@ -236,9 +238,15 @@ impl Engine {
         }
     }
 
-    fn has_observed_groups(&self) -> bool {
+    /// Whether the leaders of groups that are only watched are to be looked up again.
+    fn observes(&self, now: Moment) -> bool {
         let config = &self.shared.config;
-        config.groups.iter().any(|group| !config.candidacy.has(group))
+        let watched = config.groups.iter().any(|group| !config.candidacy.has(group));
+        watched
+            && self
+                .roster
+                .read_at
+                .is_none_or(|at| now.since(at) >= config.timing.ttl())
     }
 
     /// Whoever takes no part in an election knows the leader from the roster alone.

@@ -23,9 +23,7 @@ use crate::store::request::{
 use crate::store::roster::{Enrolled, Entry, Roster};
 use crate::store::{Answer, Answers, Ears, Finding, FindingKind, Store, StoreError};
 
-/// How many leases one script looks at.
-const LOOKS: usize = 64;
-/// How many claims or ends one script takes: a script of 128 holds the server up for about a millisecond.
+/// How many leases, claims or ends one script takes: a script of 128 holds the server up for about a millisecond.
 const CHUNK: usize = 128;
 
 /// The store on one Redis or Valkey server.
@@ -177,9 +175,9 @@ impl Store for RedisStore {
                 call.eval(script::CAMPAIGN)
             };
             let replies = self
-                .query(&self.lease, requests.chunks(LOOKS).map(call).collect())
+                .query(&self.lease, requests.chunks(CHUNK).map(call).collect())
                 .await;
-            let counts = requests.chunks(LOOKS).map(<[_]>::len);
+            let counts = requests.chunks(CHUNK).map(<[_]>::len);
             counts
                 .zip(replies)
                 .flat_map(|(count, reply)| answer::campaigned(reply, count))
