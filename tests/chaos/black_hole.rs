@@ -25,7 +25,7 @@ struct Swallowed {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_black_hole_is_left_by_itself() {
+async fn leases_23_a_black_hole_is_left_by_itself() {
     let _turn = turn().await;
     let (pairs, rounds) = dose().black_holes;
     let chance = Chance::of("black hole");

@@ -13,7 +13,7 @@ const REPLACED: Duration = ms(5_000);
 
 /// redisson#4822: after a fail-over candidates waited for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_fail_over_every_candidate_can_still_lead() {
+async fn leases_13_after_a_fail_over_every_candidate_can_still_lead() {
     let _turn = turn().await;
     let (fleets, rounds) = dose().fail_overs;
     let chance = Chance::of("fail-over");

@@ -227,3 +227,75 @@ async fn a_server_that_may_not_write_fails_the_whole_call() {
     .await;
     assert_ne!(client().await, before);
 }
+
+/// What was acknowledged returns after a fail-over to a replica that lagged behind (redis#5433): the run is found open again. Its token
+/// tells: whoever ran it passes how far it has come, and is not given the tick a second time; another settles it and does not run it.
+#[tokio::test]
+async fn leases_19_a_run_that_a_fail_over_forgot_to_be_settled_is_not_run_again_by_its_runner() {
+    use crate::bench::{after, claim, end};
+    use leader_core::__seam::{ClaimReply, Settled, Want};
+    use leader_core::Ran;
+    use leader_tests::RedisServer;
+
+    let (primary, replica) = (RedisServer::start().await, RedisServer::start().await);
+    let bench = Bench::redis_on(std::sync::Arc::new(primary));
+    let primary = bench.server.clone().unwrap();
+    replica
+        .command(&["REPLICAOF", "127.0.0.1", &primary.port().to_string()])
+        .await;
+    eventually(BOUND, "the replica follows", || async {
+        replica.fact("replication", "master_link_status").await == "up"
+    })
+    .await;
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    let cursor = bench.cursor(&a, term, "job").await;
+    let tick = after(cursor, 1);
+    let fence = bench.win(&a, term, claim("job", 1, cursor, tick, Want::Run)).await;
+    // The replica has the claim, and lags behind from here on.
+    eventually(BOUND, "the replica has the claim", || async {
+        let keys = Keys::of(&bench);
+        let beats = format!("{{{}}}:beats", keys.lease);
+        !matches!(replica.command(&["HGET", &beats, &fence.to_string()]).await, Value::Nil)
+    })
+    .await;
+    replica.command(&["REPLICAOF", "NO", "ONE"]).await;
+    assert_eq!(bench.settle_all(vec![end("job", fence, Ran::Ok)]).await, [Settled::Yes]);
+    let next = bench
+        .win(&a, term, claim("job", 2, tick, after(tick, 1), Want::Run))
+        .await;
+    assert_eq!(bench.settle_all(vec![end("job", next, Ran::Ok)]).await, [Settled::Yes]);
+
+    let promoted = Bench {
+        store: std::sync::Arc::new(leader_core::__seam::RedisStore::new(
+            &replica.info(),
+            &bench.namespace,
+            BOUND,
+        )),
+        namespace: bench.namespace.clone(),
+        group: bench.group.clone(),
+        server: Some(std::sync::Arc::new(replica)),
+    };
+    // The lease was kept: its leader goes on, and knows how far it has come.
+    assert!(promoted.is_led_by(&a, term).await);
+    assert_eq!(promoted.ledger("job").await.open.len(), 1);
+    // The result is taken once more by its token, and only once.
+    let settled = promoted.settle_all(vec![end("job", fence, Ran::Ok), end("job", fence, Ran::Ok)]);
+    assert_eq!(settled.await, [Settled::Yes, Settled::Fenced]);
+    let floor = after(tick, 1);
+    let again = promoted.claim(&a, term, claim("job", 3, floor, floor, Want::Run)).await;
+    assert!(
+        matches!(again, ClaimReply::Moved { cursor } if cursor == floor),
+        "{again:?}"
+    );
+    // Fences rise above what the promoted server has forgotten, because the leader tells it.
+    let mut batch = promoted.batch(&a, term, vec![claim("job", 4, floor, after(floor, 1), Want::Run)]);
+    batch.known = next;
+    let leader_core::__seam::Claimed::Yours(replies) = promoted.claim_batch(batch).await else {
+        panic!("not led");
+    };
+    assert!(
+        matches!(replies[0], ClaimReply::Won { fence } if fence > next),
+        "{replies:?}"
+    );
+}
