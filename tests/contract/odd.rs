@@ -237,7 +237,11 @@ async fn leases_19_a_run_that_a_fail_over_forgot_to_be_settled_is_not_run_again_
     use leader_core::Ran;
     use leader_tests::RedisServer;
 
-    let (primary, replica) = (RedisServer::start().await, RedisServer::start().await);
+    let primary = RedisServer::options()
+        .set("repl-diskless-sync-delay", "0")
+        .start()
+        .await;
+    let replica = RedisServer::start().await;
     let bench = Bench::redis_on(std::sync::Arc::new(primary));
     let primary = bench.server.clone().unwrap();
     replica
