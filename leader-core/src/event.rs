@@ -194,7 +194,8 @@ pub enum Event {
         /// The pause; `None` when the instance was stopping, and stops.
         again_in: Option<Duration>,
     },
-    /// An operation of the store failed; told once until one succeeds.
+    /// An operation of the store failed: told once until one succeeds; or one question was refused while others are answered: told
+    /// once a minute.
     #[non_exhaustive]
     StoreFailed {
         /// The error and its causes.

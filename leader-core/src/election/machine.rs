@@ -38,6 +38,8 @@ pub struct Election {
     pub(super) yields: Duration,
     /// A vacancy was left to others until then, and is not again before somebody has led.
     pub(super) yielded: Option<Moment>,
+    /// Until when nobody may lead, as last told.
+    pub(super) quarantined: Moment,
     pub(super) campaigning: bool,
     pub(super) stopping: bool,
     /// Given up until further notice: no campaign, and a grant that still comes is given back.
@@ -64,6 +66,7 @@ impl Election {
             hinted: false,
             yields: Duration::ZERO,
             yielded: None,
+            quarantined: now,
             campaigning,
             stopping: false,
             abandoned: false,
@@ -203,6 +206,8 @@ impl Election {
             && belief.term == term
         {
             belief.renew_at = belief.renew_at.min(now);
+            // The answer under way may have been given before the request.
+            belief.asked = belief.flight.is_some();
         }
     }
 
@@ -214,6 +219,7 @@ impl Election {
                 let Some(sent) = landed(flight, attempt) else { return };
                 match reply {
                     Reply::Campaign(reply) => self.campaign_answered(now, sent, reply),
+                    _ if self.stopping => self.stop(),
                     _ => self.look(now + self.timing.retry()),
                 }
             }
@@ -224,7 +230,8 @@ impl Election {
                 match reply {
                     Reply::Renewed => {
                         belief.failures = 0;
-                        belief.renew_at = sent + self.timing.renew();
+                        let asked = std::mem::take(&mut belief.asked);
+                        belief.renew_at = if asked { now } else { sent + self.timing.renew() };
                         belief.until = belief.until.max(sent + self.timing.trust());
                         // The end that bodies were told of has not come.
                         belief.told &= belief.draining.is_some();

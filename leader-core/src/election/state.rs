@@ -36,6 +36,8 @@ pub(super) struct Belief {
     pub(super) until: Moment,
     pub(super) told: bool,
     pub(super) renew_at: Moment,
+    /// A request came while a renewal was under way.
+    pub(super) asked: bool,
     pub(super) flight: Option<Flight>,
     pub(super) failures: u32,
     pub(super) draining: Option<Draining>,

@@ -52,6 +52,7 @@ impl Election {
                         until,
                         told: false,
                         renew_at: sent + self.timing.renew(),
+                        asked: false,
                         flight: None,
                         failures: 0,
                         draining: None,
@@ -85,7 +86,12 @@ impl Election {
             }
             CampaignReply::Quarantined { remaining, term } => {
                 self.known = self.known.max(term);
-                self.commands.push_back(Command::Quarantined { remaining });
+                // Told once, however often it is looked at.
+                let until = now + remaining;
+                if until > self.quarantined + self.timing.operation() {
+                    self.quarantined = until;
+                    self.commands.push_back(Command::Quarantined { remaining });
+                }
                 self.look(now + remaining.min(crate::timing::MAX_TTL) + self.spread(self.timing.spread()));
             }
         }

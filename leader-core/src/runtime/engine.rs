@@ -6,6 +6,7 @@
 mod elections;
 mod input;
 mod inspection;
+mod link;
 mod lives;
 mod probes;
 mod requests;
@@ -31,7 +32,6 @@ use super::shared::Shared;
 use super::watch::Watch;
 use crate::clock::Moment;
 use crate::election::{Election, Lost, Oddity, placement};
-use crate::event::Event;
 use crate::job::gate::{Gate, Role};
 use crate::schedule::planner::Planner;
 use crate::schedule::planning::PlanningClock;
@@ -60,7 +60,7 @@ struct Engine {
     inspection: inspection::Inspection,
     roster: roster::Roster,
     watch: Watch,
-    link: Link,
+    link: link::Link,
     stopping: Option<Stopping>,
     /// Told when the first answers are there, and when to stop waiting for them.
     ready: Option<(oneshot::Sender<Result<(), Refused>>, Moment)>,
@@ -87,14 +87,6 @@ struct GroupState {
     draining: Option<u64>,
     /// Who asked for the step-down.
     step_down: Vec<oneshot::Sender<Result<(), StepDownError>>>,
-}
-
-/// Whether the store answers.
-#[derive(Default)]
-struct Link {
-    /// Why it does not.
-    failing: Option<StoreError>,
-    connected_since: Option<Moment>,
 }
 
 impl Engine {
@@ -144,7 +136,7 @@ impl Engine {
             inspection: kept.inspection,
             roster: kept.roster,
             watch: kept.watch,
-            link: Link::default(),
+            link: link::Link::default(),
             stopping: None,
             ready: kept.ready,
             alive: Arc::new(()),
@@ -296,26 +288,6 @@ impl Engine {
         });
     }
 
-    /// Notes whether the store answers; a first failure and a recovery are told.
-    fn heard<T>(&mut self, now: Moment, answer: &Result<T, StoreError>) {
-        match answer {
-            Ok(_) => {
-                self.link.connected_since.get_or_insert(now);
-                if self.link.failing.take().is_some() {
-                    self.shared.tell(Event::StoreRecovered);
-                    self.inspection.again(now);
-                }
-            }
-            Err(error) => {
-                self.link.connected_since = None;
-                if self.link.failing.replace(error.clone()).is_none() {
-                    let error = crate::job::output::chain(error);
-                    self.shared.tell(Event::StoreFailed { error });
-                }
-            }
-        }
-    }
-
     /// Tells the starter once every group has had an answer, or when it has waited long enough.
     fn ready_turn(&mut self, now: Moment) {
         let Some((_, by)) = &self.ready else { return };
@@ -324,8 +296,8 @@ impl Engine {
             && let Some((ready, _)) = self.ready.take()
         {
             // The starter decides whether that is an error; the engine keeps trying.
-            let verdict = match &self.link.failing {
-                Some(error) => Err(Refused::Unreachable(error.clone())),
+            let verdict = match self.link.fault(self.roster.enrolled) {
+                Some(error) => Err(Refused::Unreachable(error)),
                 None if self.roster.enrolled => Ok(()),
                 None => Err(Refused::Unreachable(StoreError::timed_out())),
             };

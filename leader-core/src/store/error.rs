@@ -67,6 +67,13 @@ impl StoreError {
         }
     }
 
+    /// Whether it is about what was asked, and no sign that the store is out of order: another question may be answered.
+    pub(crate) fn is_of_the_question(&self) -> bool {
+        // What is refused for want of a disk, memory or password is refused to everybody, signs of life included.
+        let everybodys = |code: &str| matches!(code, "MISCONF" | "NOAUTH" | "OOM" | "WRONGPASS");
+        !self.is_transient() && self.code().is_some_and(|code| !everybodys(code))
+    }
+
     fn of(kind: StoreErrorKind) -> Self {
         Self {
             kind,

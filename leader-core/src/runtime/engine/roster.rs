@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::input::Group;
 use super::{Engine, Input, Refused};
@@ -13,6 +13,7 @@ use crate::clock::Moment;
 use crate::election::StepDown;
 use crate::event::Event;
 use crate::job::gate::Role;
+use crate::names::Holder;
 use crate::runtime::fleet::{self, Member};
 use crate::store::{Enrolled, Entry, StoreError, Twin};
 
@@ -39,28 +40,25 @@ pub(super) struct Roster {
     revision: u64,
     reading: bool,
     read_at: Option<Moment>,
-    twin: Option<(Twin, TwinState)>,
+    /// When the first line was written, by the server's clock.
+    enrolled_at: Option<Timestamp>,
+    /// Another living process of the same id, that has been told of.
+    twin: Option<Holder>,
+    /// Another service in the namespace, that has been told of.
+    other: Option<(String, String)>,
     /// The jobs of a led group that this instance lacks, as last told.
     uncovered: BTreeMap<Group, BTreeMap<String, String>>,
     /// When a leader makes way for a member that has more of the group's jobs.
     making_way: BTreeMap<Group, Moment>,
     /// When to look next whether a group belongs elsewhere, and whether the roster is being read for that.
     spread_at: Option<Moment>,
-    spreading: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TwinState {
-    /// A line that was there before this instance: of a process that may have ended.
-    Left,
-    /// A process that lives beside this one.
-    Alive,
+    moving: bool,
 }
 
 impl Roster {
     /// Whether another process of the same id is alive, for certain.
     pub(super) fn has_twin(&self) -> bool {
-        matches!(self.twin, Some((_, TwinState::Alive)))
+        self.twin.is_some()
     }
 
     /// Whether no sign of life is under way.
@@ -82,7 +80,7 @@ impl Roster {
             reading: false,
             uncovered: BTreeMap::new(),
             making_way: BTreeMap::new(),
-            spreading: false,
+            moving: false,
             ..self
         }
     }
@@ -95,8 +93,7 @@ impl Roster {
 
 impl Engine {
     pub(super) fn roster_turn(&mut self, now: Moment) {
-        self.make_way(now);
-        self.spread_turn(now);
+        self.moves_turn(now);
         let due = self.inspection.passed && self.roster.next.is_none_or(|at| now >= at);
         if !due || self.roster.in_flight || self.is_leaving() {
             return;
@@ -161,7 +158,9 @@ impl Engine {
             }) => {
                 self.planning.sample(sent, now, server);
                 self.roster.introduce = false;
-                self.meet_twin(twin);
+                self.roster.other = None;
+                let since = *self.roster.enrolled_at.get_or_insert(server);
+                self.meet_twin(since, twin);
                 if !std::mem::replace(&mut self.roster.enrolled, true) {
                     let instance = self.shared.config.instance.clone();
                     self.shared.tell(Event::Started { instance });
@@ -174,7 +173,8 @@ impl Engine {
             Ok(Enrolled::OtherService { service, instance }) => {
                 if let Some((ready, _)) = self.ready.take() {
                     let _ = ready.send(Err(Refused::OtherService { service, instance }));
-                } else {
+                } else if self.roster.other.as_ref() != Some(&(service.clone(), instance.clone())) {
+                    self.roster.other = Some((service.clone(), instance.clone()));
                     self.shared.tell(Event::OtherService { service, instance });
                 }
             }
@@ -182,24 +182,18 @@ impl Engine {
         }
     }
 
-    /// Two processes of one id are told apart from one that was started again: its predecessor shows no more sign of life.
-    fn meet_twin(&mut self, twin: Option<Twin>) {
-        let Some(twin) = twin else {
-            self.roster.twin = None;
-            return;
-        };
-        let state = match &self.roster.twin {
-            None if !self.roster.enrolled => TwinState::Left,
-            Some((known, TwinState::Left)) if known.holder == twin.holder && known.seen == twin.seen => TwinState::Left,
-            _ => TwinState::Alive,
-        };
-        let known = self.roster.has_twin();
-        if state == TwinState::Alive && !known {
+    /// Another process of this id is alive for certain when it has shown a sign of life since this one enrolled: the line of a
+    /// predecessor is older.
+    fn meet_twin(&mut self, since: Timestamp, twin: Option<Twin>) {
+        let alive = twin.filter(|twin| twin.seen > since).map(|twin| twin.holder);
+        if let Some(holder) = &alive
+            && self.roster.twin.is_none()
+        {
             let instance = self.shared.config.instance.clone();
-            let other = twin.holder.to_string();
+            let other = holder.to_string();
             self.shared.tell(Event::DuplicateId { instance, other });
         }
-        self.roster.twin = Some((twin, state));
+        self.roster.twin = alive;
     }
 
     fn read_roster(&mut self) {
@@ -224,8 +218,8 @@ impl Engine {
                 self.look_for_uncovered(now, index);
                 self.observe(index);
             }
-            if std::mem::take(&mut self.roster.spreading) {
-                self.spread(now);
+            if std::mem::take(&mut self.roster.moving) {
+                self.move_one(now);
             }
         }
         // Nobody campaigns before it knows whom to leave a vacancy to, or cannot know.
@@ -308,73 +302,85 @@ impl Engine {
         }
         self.roster.uncovered.insert(index, uncovered);
         if fleet::better_covered(&self.roster.members, own, group.as_str()).is_some() {
-            let ttl = self.shared.config.timing.ttl();
-            self.roster.making_way.entry(index).or_insert(now + ttl);
+            let at = now + self.patience();
+            self.roster.making_way.entry(index).or_insert(at);
         } else {
             self.roster.making_way.remove(&index);
         }
     }
 
-    /// A leader gives a group up for a member that has more of its jobs, once that has been there for one lease.
-    fn make_way(&mut self, now: Moment) {
-        let due = |(index, at): (&Group, &Moment)| (now >= *at).then_some(*index);
-        let Some(index) = self.roster.making_way.iter().find_map(due) else {
-            return;
-        };
-        self.roster.making_way.remove(&index);
-        let state = &mut self.groups[index];
-        let (own, group) = (&self.shared.config.holder, state.gate.group().clone());
-        let better = fleet::better_covered(&self.roster.members, own, group.as_str());
-        let leading = state.election.leading(now).filter(|_| state.draining.is_none());
-        if let (Some(term), Some(member)) = (leading, better) {
-            let member = member.instance.clone();
-            self.shared.tell(Event::MakingWay { group, term, member });
-            state.election.step_down(now, StepDown::Request);
-        }
-    }
-
-    /// In a calm fleet groups go, one at a time, to the instances that they prefer: not all stay with the one that was there first.
-    fn spread_turn(&mut self, now: Moment) {
-        if !self.shared.config.spread || self.stopping.is_some() || self.roster.spread_at.is_none_or(|at| now < at) {
+    /// Groups that belong elsewhere move one at a time, and on what the roster says now: in a calm fleet to the instances that they
+    /// prefer, so that not all stay with the one that was there first; and at any time to one that has more of their jobs.
+    fn moves_turn(&mut self, now: Moment) {
+        if self.roster.reading || self.stopping.is_some() || self.moves_at().is_none_or(|at| now < at) {
             return;
         }
-        self.roster.spread_at = Some(now + self.shared.config.timing.ttl());
-        let led = self.groups.iter().filter(|group| group.election.leading(now).is_some());
-        if led.count() > 1 {
-            self.roster.spreading = true;
+        let ttl = self.shared.config.timing.ttl();
+        if let Some(at) = self.roster.spread_at.as_mut().filter(|at| now >= **at) {
+            *at = now + ttl;
+        }
+        for at in self.roster.making_way.values_mut().filter(|at| now >= **at) {
+            *at = now + ttl;
+        }
+        if !self.roster.making_way.is_empty() || self.leads_several(now) {
+            self.roster.moving = true;
             self.read_roster();
         }
     }
 
-    fn spread(&mut self, now: Moment) {
-        let config = &self.shared.config;
-        let stay = config.timing.ttl() * STAY;
-        let fresh = self.planning.at(now) - jiff::SignedDuration::try_from(config.timing.ttl()).unwrap_or_default();
-        let belongs_elsewhere = |index: Group| {
-            let state = &self.groups[index];
-            let term = state.election.leading(now).filter(|_| state.draining.is_none())?;
-            let member = fleet::preferred(&self.roster.members, state.gate.group().as_str())?;
-            let settled = now.since(state.leading_since) >= stay && !self.is_busy(index);
-            let moves = settled && member.holder != config.holder && member.last_seen >= fresh;
-            moves.then(|| (index, term, member.instance.clone()))
-        };
-        let Some((index, term, member)) = (0..self.groups.len()).find_map(belongs_elsewhere) else {
+    fn leads_several(&self, now: Moment) -> bool {
+        let led = self.groups.iter().filter(|group| group.election.leading(now).is_some());
+        led.count() > 1
+    }
+
+    fn moves_at(&self) -> Option<Moment> {
+        let spread = self.roster.spread_at.filter(|_| self.shared.config.spread);
+        let making_way = self.roster.making_way.values().min().copied();
+        [spread, making_way].into_iter().flatten().min()
+    }
+
+    /// Moves one group, after the roster has been read for that.
+    fn move_one(&mut self, now: Moment) {
+        let ttl = self.shared.config.timing.ttl();
+        let fresh = self.planning.at(now) - SignedDuration::try_from(ttl).unwrap_or_default();
+        let found = (0..self.groups.len()).find_map(|index| self.belongs_to(now, index, fresh));
+        let Some((index, term, member)) = found else {
             return;
         };
+        self.roster.making_way.remove(&index);
         let group = self.groups[index].gate.group().clone();
         self.shared.tell(Event::MakingWay { group, term, member });
         self.groups[index].election.step_down(now, StepDown::Request);
     }
 
+    /// Whom a group that is led here is to go to.
+    fn belongs_to(&self, now: Moment, index: Group, fresh: Timestamp) -> Option<(Group, u64, String)> {
+        let config = &self.shared.config;
+        let state = &self.groups[index];
+        let term = state.election.leading(now).filter(|_| state.draining.is_none())?;
+        let (own, name, members) = (&config.holder, state.gate.group().as_str(), &self.roster.members);
+        let led_for = now.since(state.leading_since);
+        let spreads = config.spread && self.leads_several(now);
+        let settled = spreads && led_for >= config.timing.ttl() * STAY && !self.is_busy(index);
+        let better = fleet::better_covered(members, own, name).filter(|_| led_for >= self.patience());
+        let member = better.or_else(|| fleet::preferred(members, name).filter(|_| settled))?;
+        let moves = member.holder != *own && member.last_seen >= fresh;
+        moves.then(|| (index, term, member.instance.clone()))
+    }
+
+    /// How long a leader waits before it makes way: whoever has just given the group up is out of its cool-down by then.
+    fn patience(&self) -> Duration {
+        let timing = self.shared.config.timing;
+        timing.ttl().max(timing.cool_down()) + timing.ttl() / 2
+    }
+
     pub(super) fn roster_wake(&self, now: Moment) -> Option<Moment> {
         let waiting = self.inspection.passed && !self.roster.in_flight && !self.is_leaving();
         let line = waiting.then(|| self.roster.next.unwrap_or(now));
-        let making_way = self.roster.making_way.values().min().copied();
-        let spread = self
-            .roster
-            .spread_at
-            .filter(|_| self.shared.config.spread && self.stopping.is_none());
-        [line, making_way, spread].into_iter().flatten().min()
+        let moves = self
+            .moves_at()
+            .filter(|_| !self.roster.reading && self.stopping.is_none());
+        [line, moves].into_iter().flatten().min()
     }
 
     /// Whether the roster line has been, or is being, taken out: a drain before that is still part of the fleet.
