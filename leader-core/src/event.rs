@@ -184,7 +184,6 @@ pub enum Event {
         since: Moment,
     },
     /// That runtime runs again, and the instance takes part again.
-    #[non_exhaustive]
     RuntimeRecovered,
     /// The framework's own work panicked: every lead is lost, running bodies are dropped, and after a pause it is started again.
     #[non_exhaustive]
@@ -202,7 +201,6 @@ pub enum Event {
         error: String,
     },
     /// The store answers again.
-    #[non_exhaustive]
     StoreRecovered,
     /// Another service is alive in the namespace: this instance stands by.
     #[non_exhaustive]

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use leader_core::__seam::Ears;
+use leader_core::__seam::{Ears, StoreError};
 
 #[derive(Default)]
 pub(crate) struct Heard {
@@ -18,6 +18,10 @@ impl Ears for Heard {
 
     fn asked(&self, group: &str, term: u64) {
         self.asked.lock().unwrap().push((group.to_owned(), term));
+    }
+
+    fn deaf(&self, error: StoreError) {
+        panic!("{error}");
     }
 
     fn gap(&self) {

@@ -172,6 +172,48 @@ async fn every_change_of_the_fleet_changes_the_rosters_number(bench: Bench) {
     changes(false, "nobody left").await;
 }
 
+/// The server's clock was set back by an hour: lines live as long as they were to live, and no longer.
+#[tokio::test]
+async fn a_line_of_the_future_ends_in_its_time() {
+    let bench = Bench::redis().await;
+    let server = bench.server.clone().unwrap();
+    let (a, b) = (holder("a"), holder("b"));
+    let roster = format!("{}:leader-roster", bench.namespace);
+    let now = Timestamp::now().as_millisecond() + 3_600_000;
+    let line = format!("{} {now} mail 1 {{}}", now + 300);
+    server.command(&["HSET", &roster, b.as_str(), &line]).await;
+    assert_eq!(enrol(&bench, &a, "shop", LONG).await, other("mail", "b"));
+    let began = std::time::Instant::now();
+    eventually(BOUND, "the dead line has ended", || async {
+        is_in(&enrol(&bench, &a, "shop", LONG).await)
+    })
+    .await;
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+/// A line in a form that this version does not know is left alone for as long as it lives.
+#[tokio::test]
+async fn a_line_of_another_version_is_left_alone() {
+    let bench = Bench::redis().await;
+    let server = bench.server.clone().unwrap();
+    let a = holder("a");
+    let roster = format!("{}:leader-roster", bench.namespace);
+    let ends = Timestamp::now().as_millisecond() + 1_000;
+    let kept = || async { server.command(&["HGET", &roster, "x#1"]).await };
+    for line in [format!("{ends} shop"), "nonsense".to_owned()] {
+        server.command(&["HSET", &roster, "x#1", &line]).await;
+        let readable = line.starts_with(char::is_numeric);
+        assert!(is_in(&enrol(&bench, &a, "shop", LONG).await));
+        assert_eq!(kept().await != ::redis::Value::Nil, readable, "{line}");
+        assert_eq!(bench.store.roster().await.unwrap().lines.len(), 1);
+        eventually(BOUND, "it is gone", || async {
+            enrol(&bench, &a, "shop", LONG).await;
+            kept().await == ::redis::Value::Nil
+        })
+        .await;
+    }
+}
+
 async fn two_processes_of_one_id_see_each_other(bench: Bench) {
     let twin = |answer: Enrolled| match answer {
         Enrolled::Yes { twin, .. } => twin.map(|twin| twin.holder),

@@ -305,7 +305,7 @@ async fn without_its_store_an_instance_is_closed_and_recovers() {
     );
     diary
         .tells("the recovery", |event| {
-            matches!(event, leader_core::Event::StoreRecovered { .. }).then_some(())
+            matches!(event, leader_core::Event::StoreRecovered).then_some(())
         })
         .await;
     let lost = diary.pick(|event| match event {

@@ -13,6 +13,7 @@ mod lives;
 mod panics;
 mod recovery;
 mod requests;
+mod rights;
 mod roster;
 mod runs;
 mod runtime_gone;

@@ -13,6 +13,8 @@ on_each_store!(
     a_restarted_process_waits_without_that_promise,
     a_broken_promise_is_told_and_no_longer_believed,
     case_30_the_leader_has_the_jobs,
+    nobody_makes_way_for_the_dead,
+    nobody_makes_way_for_one_in_its_cool_down,
     a_job_that_the_leader_lacks_is_told,
     a_vacancy_goes_to_the_newest_version,
     an_instance_that_only_watches_knows_the_leader,
@@ -243,6 +245,64 @@ async fn case_30_the_leader_has_the_jobs(ground: Ground) {
         "the web process leads when nobody else is left",
     );
     web.shutdown().await;
+}
+
+/// The instance with the jobs is killed, and its line outlives it: nobody makes way for it.
+async fn nobody_makes_way_for_the_dead(ground: Ground) {
+    let stage = Stage::new();
+    let worker = ground
+        .instance("worker", &stage, ["steady"])
+        .timing(timing())
+        .await
+        .unwrap();
+    leads(&worker, "steady").await;
+    let web = ground
+        .instance("web", &stage, ["steady"])
+        .timing(timing())
+        .disable("steady")
+        .await
+        .unwrap();
+    let diary = Diary::of(&web);
+    // Right after a sign of life, so that its line lives as long as it can.
+    leader_core::testing::kill(&worker);
+    leads(&web, "steady").await;
+    tokio::time::sleep(3 * timing().ttl()).await;
+    let ways = diary.pick(|event| matches!(event, Event::MakingWay { .. }).then_some(()));
+    assert_eq!(ways, []);
+    assert!(web.is_leader("steady"));
+    web.shutdown().await;
+}
+
+/// Whoever was asked to give a group up is not given it back while it stays out of the race.
+async fn nobody_makes_way_for_one_in_its_cool_down(ground: Ground) {
+    let stage = Stage::new();
+    let slow = timing().with_cool_down(ms(6_000));
+    let worker = ground
+        .instance("worker", &stage, ["steady"])
+        .timing(slow)
+        .await
+        .unwrap();
+    leads(&worker, "steady").await;
+    let web = ground
+        .instance("web", &stage, ["steady"])
+        .timing(slow)
+        .disable("steady")
+        .await
+        .unwrap();
+    worker.step_down("steady").await.unwrap();
+    leads(&web, "steady").await;
+    let began = std::time::Instant::now();
+    while !worker.is_leader("steady") {
+        assert!(began.elapsed() < ms(12_000), "the worker never comes back");
+        assert!(
+            web.is_leader("steady") || began.elapsed() >= ms(6_000),
+            "nobody leads after {:?}",
+            began.elapsed()
+        );
+        tokio::time::sleep(ms(20)).await;
+    }
+    web.shutdown().await;
+    worker.shutdown().await;
 }
 
 async fn a_job_that_the_leader_lacks_is_told(ground: Ground) {

@@ -86,7 +86,7 @@ fn wedged(event: &Event) -> Option<Moment> {
 }
 
 fn recovered(event: &Event) -> Option<()> {
-    matches!(event, Event::RuntimeRecovered { .. }).then_some(())
+    matches!(event, Event::RuntimeRecovered).then_some(())
 }
 
 fn lost(event: &Event) -> Option<Lost> {
@@ -332,7 +332,7 @@ async fn a_panic_during_a_wedge_does_not_end_it() {
     let order = diary.pick(|event| match event {
         Event::RuntimeWedged { .. } => Some("wedged"),
         Event::EnginePanicked { .. } => Some("panicked"),
-        Event::RuntimeRecovered { .. } => Some("recovered"),
+        Event::RuntimeRecovered => Some("recovered"),
         Event::Elected { .. } => Some("elected"),
         _ => None,
     });

@@ -256,9 +256,12 @@ fn server_clock_set_back() {
             let config = config.messages(1).fault(Fault::Back, 2);
             config.fault(Fault::Del, 1).fault(Fault::StepDown, 1)
         });
-        holds("young by age: 1 step back, 1 rollback", |config| {
+        holds("young by age: 1 step back, 1 rollback, 1 step-down", |config| {
             let config = config.messages(1).fault(Fault::Back, 1).fault(Fault::Rollback, 1);
-            config.young(Young::ByAge).only(&[Property::P1, Property::Inv])
+            config
+                .fault(Fault::StepDown, 1)
+                .young(Young::ByAge)
+                .only(&[Property::P1, Property::Inv])
         });
         holds("1 step back, 1 restart with all data", |config| {
             config.messages(1).fault(Fault::Back, 1).fault(Fault::Restart, 1)

@@ -33,6 +33,7 @@ impl Listener {
                     gaps.fetch_add(1, Ordering::SeqCst);
                 }
             },
+            |error| panic!("{error}"),
         );
         let task = tokio::spawn(async move {
             run.await;

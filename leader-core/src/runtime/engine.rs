@@ -255,6 +255,7 @@ impl Engine {
                     self.groups[index].election.told_of_request(now, term);
                 }
             }
+            Input::Deaf(error) => self.deaf(&error),
             Input::Gap => self.groups.iter_mut().for_each(|group| group.election.look_again(now)),
             Input::Request(request) => self.request(now, request),
         }

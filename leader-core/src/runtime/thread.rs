@@ -10,7 +10,7 @@ use super::engine::{Input, Kept, Refused, Request, drive};
 use super::panics::caught;
 use super::shared::Shared;
 use crate::job::scope;
-use crate::store::{Ears, Store};
+use crate::store::{Ears, Store, StoreError};
 use crate::telemetry;
 
 /// How long a dying runtime waits for the release of its leases.
@@ -105,6 +105,10 @@ impl Ears for Relay {
     fn asked(&self, group: &str, term: u64) {
         let group = group.to_owned();
         self.0.send(Input::Asked { group, term });
+    }
+
+    fn deaf(&self, error: StoreError) {
+        self.0.send(Input::Deaf(error));
     }
 
     fn gap(&self) {

@@ -20,6 +20,10 @@ pub enum FindingKind {
     Version,
     /// The server is a replica. Leases cannot be held.
     Replica,
+    /// The server is one of a cluster. Leases of several groups cannot be held.
+    Cluster,
+    /// The user may not listen to the channel by which hand-overs are quick.
+    Channel,
     /// The server may evict leases when memory runs out.
     Eviction,
     /// The server forgets what it acknowledged when it crashes.
@@ -32,7 +36,7 @@ impl FindingKind {
     /// Whether leases cannot be held on such a server at all.
     #[must_use]
     pub fn is_fatal(self) -> bool {
-        matches!(self, Self::Version | Self::Replica)
+        matches!(self, Self::Version | Self::Replica | Self::Cluster)
     }
 }
 

@@ -98,4 +98,6 @@ pub trait Ears: Send + Sync {
     fn asked(&self, group: &str, term: u64);
     /// Something may have been missed.
     fn gap(&self);
+    /// Nothing will be heard, because the store does not allow it.
+    fn deaf(&self, error: StoreError);
 }

@@ -84,6 +84,7 @@ pub(crate) enum Input {
         term: u64,
     },
     Gap,
+    Deaf(StoreError),
     Request(Request),
 }
 

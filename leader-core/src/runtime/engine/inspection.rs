@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Engine, Input, Refused};
 use crate::clock::Moment;
 use crate::event::Event;
-use crate::store::{Finding, StoreError};
+use crate::store::{Finding, FindingKind, StoreError};
 
 /// What is known of the store's fitness.
 #[derive(Default)]
@@ -16,6 +16,7 @@ pub(super) struct Inspection {
     /// The store can hold leases, as far as that was to be seen.
     pub(super) passed: bool,
     told: Vec<Finding>,
+    deaf: bool,
 }
 
 impl Inspection {
@@ -48,6 +49,21 @@ impl Inspection {
 }
 
 impl Engine {
+    /// Hints are not heard: told once.
+    pub(super) fn deaf(&mut self, error: &StoreError) {
+        if std::mem::replace(&mut self.inspection.deaf, true) {
+            return;
+        }
+        let finding = Finding {
+            kind: FindingKind::Channel,
+            text: format!(
+                "releases are not heard, so that a hand-over takes up to a TTL: {}",
+                crate::job::output::chain(error)
+            ),
+        };
+        self.shared.tell(Event::StoreFound { finding });
+    }
+
     pub(super) fn inspection_turn(&mut self, now: Moment) {
         if self.inspection.next_wake().is_some_and(|at| now >= at) {
             self.inspection.in_flight = true;

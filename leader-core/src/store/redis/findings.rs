@@ -38,6 +38,12 @@ pub(super) fn judge(info: &str) -> Vec<Finding> {
             format!("the server is a replica and takes no leases: give the address of its primary{primary}"),
         );
     }
+    if field("cluster_enabled").is_some_and(|enabled| enabled == "1") {
+        find(
+            FindingKind::Cluster,
+            "the server is part of a cluster, which this version does not support: give a server with `cluster-enabled no`".to_owned(),
+        );
+    }
     if let Some(policy) = field("maxmemory_policy").filter(|policy| *policy != "noeviction")
         && field("maxmemory")
             .is_none_or(|limit| limit != "0" || policy.starts_with("allkeys") || policy.contains("ttl"))
@@ -85,6 +91,12 @@ mod tests {
                 "role:slave\r\nmaster_host:10.1.2.3\r\nmaster_port:6380",
                 FindingKind::Replica,
                 "10.1.2.3:6380",
+            ),
+            (
+                "role:master",
+                "role:master\r\ncluster_enabled:1",
+                FindingKind::Cluster,
+                "cluster-enabled no",
             ),
             ("noeviction", "allkeys-lru", FindingKind::Eviction, "noeviction"),
             ("noeviction", "volatile-ttl", FindingKind::Eviction, "noeviction"),

@@ -3,6 +3,7 @@
 mod address;
 mod answer;
 mod backoff;
+mod calls;
 mod connection;
 mod fault;
 mod findings;

@@ -8,17 +8,17 @@ use std::time::Duration;
 use ::redis::{Cmd, ConnectionInfo, Pipeline, Value};
 
 use super::answer;
+use super::calls::{self, millis};
 use super::connection::Connection;
 use super::findings;
 use super::keys::Keys;
 use super::script::{self, Call};
 use super::subscription::Subscription;
-use crate::job::outcome::Outcome;
 use crate::names::{GroupName, Holder, JobName, Namespace};
-use crate::store::ledger::{JobLedger, KEPT};
+use crate::store::ledger::JobLedger;
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Renewed, SettleBatch,
-    Settled, TakeOver, TakenOver, Want,
+    Settled, TakeOver, TakenOver,
 };
 use crate::store::roster::{Enrolled, Entry, Roster};
 use crate::store::{Answer, Answers, Ears, Finding, FindingKind, Store, StoreError};
@@ -74,68 +74,6 @@ impl RedisStore {
     fn roster_call(&self) -> Call {
         self.keys.roster().into_iter().fold(Call::default(), Call::key)
     }
-
-    fn claim_call(&self, batch: &ClaimBatch, claims: &[crate::store::Claim]) -> Cmd {
-        let group = &batch.group;
-        let mut call = Call::default()
-            .key(self.keys.lease(group))
-            .key(self.keys.state(group))
-            .key(self.keys.fence(group))
-            .key(self.keys.beats(group))
-            .arg(&batch.holder)
-            .arg(batch.term)
-            .arg(batch.known)
-            .arg(batch.silence.as_millis())
-            .arg(batch.connected.as_millis())
-            .arg(KEPT)
-            .arg(batch.claiming)
-            .arg(claims.len());
-        let keys = self.keys.jobs(group);
-        for claim in claims {
-            call.push_key(keys.job(&claim.job));
-            call.push_key(keys.ran(&claim.job));
-            call.push_key(keys.passed(&claim.job));
-            call.push(claim.number);
-            call.push(claim.tick.as_millisecond());
-            call.push(claim.cursor.as_millisecond());
-            call.push(match claim.want {
-                Want::Run => "run",
-                Want::Owed => "owed",
-                Want::Settle => "settle",
-                Want::Extra(origin) => origin.as_str(),
-            });
-            call.push(claim.alive.len());
-            for fence in &claim.alive {
-                call.push(fence);
-            }
-            call.push(claim.passed.len());
-            for passed in &claim.passed {
-                call.push(Outcome::Missed(passed.reason));
-                call.push(passed.first.as_millisecond());
-                call.push(passed.last.as_millisecond());
-                call.push(passed.count);
-            }
-        }
-        call.eval(script::CLAIM)
-    }
-
-    fn settle_call(&self, group: &GroupName, ends: &[crate::store::End]) -> Cmd {
-        let mut call = Call::default().key(self.keys.beats(group)).arg(KEPT);
-        let keys = self.keys.jobs(group);
-        for end in ends {
-            call.push_key(keys.job(&end.job));
-            call.push_key(keys.ran(&end.job));
-            call.push(end.fence);
-            call.push(Outcome::Ran(end.ran));
-            call.push(&end.error);
-        }
-        call.eval(script::SETTLE)
-    }
-}
-
-/// A milliseconds argument that is never cut to nothing.
-fn millis(span: Duration) -> u128 {
-    span.as_millis().max(1)
 }
 
 impl Store for RedisStore {
@@ -147,9 +85,11 @@ impl Store for RedisStore {
         Box::pin(async move {
             match self.ask_one(::redis::cmd("INFO")).await {
                 Ok(info) => answer::text(info).map(|info| findings::judge(&info)),
-                Err(error) if error.code() == Some("NOPERM") => Ok(vec![Finding {
+                Err(error) if error.is_of_the_question() => Ok(vec![Finding {
                     kind: FindingKind::Unknown,
-                    text: "the server's version and settings could not be checked: allow this user the command `INFO`"
+                    text: "the server does not answer `INFO`, so that its version and settings could not be checked, and every hand-over \
+                           takes more than a TTL because nobody can tell that the server was not just restarted: allow this user \
+                           the command `INFO`"
                         .to_owned(),
                 }]),
                 Err(error) => Err(error),
@@ -159,29 +99,22 @@ impl Store for RedisStore {
 
     fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned> {
         Box::pin(async move {
-            let call = |requests: &[Campaign]| {
-                let mut call = Call::default();
-                for request in requests {
-                    call.push_key(self.keys.lease(&request.group));
-                    call.push_key(self.keys.state(&request.group));
-                    call.push_key(self.keys.fence(&request.group));
-                    call.push(&request.holder);
-                    call.push(millis(request.ttl));
-                    call.push(request.known);
-                    call.push(u8::from(request.first_start));
-                    call.push(u8::from(request.only_one));
-                    call.push(request.yields.as_millis());
+            let call = |requests: &[Campaign]| calls::campaign(&self.keys, requests);
+            let chunks = || requests.chunks(CHUNK);
+            let replies = self.query(&self.lease, chunks().map(call).collect()).await;
+            let mut answers = Vec::with_capacity(requests.len());
+            for (chunk, reply) in chunks().zip(replies) {
+                let refused = reply.as_ref().err().and_then(StoreError::code);
+                if chunk.len() > 1 && matches!(refused, Some("CROSSSLOT" | "NOPERM")) {
+                    // Where one of them may not be asked for, others may.
+                    let each = chunk.iter().map(std::slice::from_ref).map(call).collect();
+                    let replies = self.query(&self.lease, each).await;
+                    answers.extend(replies.into_iter().flat_map(|reply| answer::campaigned(reply, 1)));
+                } else {
+                    answers.extend(answer::campaigned(reply, chunk.len()));
                 }
-                call.eval(script::CAMPAIGN)
-            };
-            let replies = self
-                .query(&self.lease, requests.chunks(CHUNK).map(call).collect())
-                .await;
-            let counts = requests.chunks(CHUNK).map(<[_]>::len);
-            counts
-                .zip(replies)
-                .flat_map(|(count, reply)| answer::campaigned(reply, count))
-                .collect()
+            }
+            answers
         })
     }
 
@@ -267,7 +200,7 @@ impl Store for RedisStore {
     fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed> {
         Box::pin(async move {
             let chunks = |batch: &ClaimBatch| -> Vec<(usize, Cmd)> {
-                let chunk = |claims: &[crate::store::Claim]| (claims.len(), self.claim_call(batch, claims));
+                let chunk = |claims: &[crate::store::Claim]| (claims.len(), calls::claim(&self.keys, batch, claims));
                 if batch.claims.is_empty() {
                     // Whose the lease is, is told all the same.
                     return vec![chunk(&[])];
@@ -304,7 +237,11 @@ impl Store for RedisStore {
             for batch in &batches {
                 let chunks: Vec<_> = batch.ends.chunks(CHUNK).collect();
                 sizes.push(chunks.iter().map(|chunk| chunk.len()).collect::<Vec<_>>());
-                commands.extend(chunks.iter().map(|chunk| self.settle_call(&batch.group, chunk)));
+                commands.extend(
+                    chunks
+                        .iter()
+                        .map(|chunk| calls::settle(&self.keys, &batch.group, chunk)),
+                );
             }
             let mut replies = self.query(&self.commands, commands).await.into_iter();
             let mut join = |sizes: &Vec<usize>| {
@@ -366,7 +303,7 @@ impl Store for RedisStore {
 
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
-            let gap = Arc::clone(&ears);
+            let (gap, deaf) = (Arc::clone(&ears), Arc::clone(&ears));
             let told = move |message: String| {
                 // Anything else is somebody else's message, or one of a newer version.
                 let words: Vec<_> = message.split(' ').collect();
@@ -380,7 +317,11 @@ impl Store for RedisStore {
                     }
                 }
             };
-            match Subscription::run(self.info.clone(), self.keys.channel(), told, move || gap.gap()).await {}
+            let gap = move || gap.gap();
+            let channel = self.keys.channel();
+            let advice = format!("allow this user the channel `{channel}`");
+            let refused = move |error: StoreError| deaf.deaf(error.with_advice(advice.clone()));
+            match Subscription::run(self.info.clone(), channel, told, gap, refused).await {}
         })
     }
 }

@@ -16,6 +16,9 @@ const BOUND: Duration = Duration::from_secs(2);
 /// How long a link may be silent before it is tested. With [`BOUND`] a dead one is noticed within 7 s.
 const PING: Duration = Duration::from_secs(5);
 
+/// How long a refusal is respected: rights change seldom.
+const REFUSED: Duration = Duration::from_secs(30);
+
 /// A subscription of its own connection that mends itself.
 #[derive(Debug)]
 #[allow(clippy::exhaustive_structs, reason = "a place for one function")]
@@ -25,12 +28,14 @@ impl Subscription {
     /// Listens to `channel` for ever; dropping the future ends it.
     ///
     /// `on_gap` is called after every subscription, the first included: what was published before it was not heard. Both
-    /// callbacks run between two messages and must not block.
+    /// callbacks run between two messages and must not block. `on_refused` is told when the server does not let this user listen;
+    /// it is asked again after [`REFUSED`].
     pub async fn run(
         info: ConnectionInfo,
         channel: String,
         on_message: impl Fn(String) + Send + Sync + 'static,
         on_gap: impl Fn() + Send + Sync + 'static,
+        on_refused: impl Fn(StoreError) + Send + Sync + 'static,
     ) -> Infallible {
         let at = info.addr().to_string().into();
         let client = match address::client(&info) {
@@ -44,8 +49,13 @@ impl Subscription {
         let mut failures: u32 = 0;
         loop {
             let began = clock.now();
-            let error = listen(&client, &channel, &on_message, &on_gap).await;
-            trace(&error.with_address(&at));
+            let error = listen(&client, &channel, &on_message, &on_gap).await.with_address(&at);
+            trace(&error);
+            if error.is_of_the_question() {
+                on_refused(error);
+                tokio::time::sleep(REFUSED).await;
+                continue;
+            }
             let lasted = clock.now().since(began);
             failures = if lasted > backoff::LONGEST {
                 1

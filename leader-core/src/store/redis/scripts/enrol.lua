@@ -22,12 +22,23 @@ local lines = redis.call('HGETALL', KEYS[1])
 for i = 1, #lines, 2 do
   local holder = lines[i]
   local ends, seen, service, digest = string.match(lines[i + 1], '^(%d+) (%d+) (%S+) (%S+) ')
+  if seen and tonumber(seen) > now then
+    -- The server's clock was set back: the line lives as long as it was to live, from now.
+    local left = math.max(tonumber(ends) - tonumber(seen), 0)
+    lines[i + 1] = string.gsub(lines[i + 1], '^%d+ %d+', string.format('%.0f %.0f', now + left, now))
+    redis.call('HSET', KEYS[1], holder, lines[i + 1])
+    ends, seen = string.format('%.0f', now + left), string.format('%.0f', now)
+  end
+  -- A line in another form is another version's, and lives until its first number has passed.
+  ends = ends or string.match(lines[i + 1], '^%d+')
   if holder == ARGV[1] then
     known = digest
   elseif not ends or tonumber(ends) < now then
     redis.call('HDEL', KEYS[1], holder)
     redis.call('HDEL', KEYS[2], holder)
     changed()
+  elseif not service then
+    -- Not ours to judge.
   elseif service ~= ARGV[2] then
     other = { 'other_service', service, holder }
   elseif instance(holder) == instance(ARGV[1]) and tonumber(seen) > (tonumber(twin_seen) or -1) then

@@ -1,0 +1,93 @@
+//! The calls of the scripts that take many things at once.
+
+use std::time::Duration;
+
+use ::redis::Cmd;
+
+use super::keys::Keys;
+use super::script::{self, Call};
+use crate::job::outcome::Outcome;
+use crate::names::GroupName;
+use crate::store::ledger::KEPT;
+use crate::store::request::{Campaign, Claim, ClaimBatch, End, Want};
+
+/// A milliseconds argument that is never cut to nothing.
+pub(super) fn millis(span: Duration) -> u128 {
+    span.as_millis().max(1)
+}
+
+/// Asks for the leases of several groups.
+pub(super) fn campaign(keys: &Keys, requests: &[Campaign]) -> Cmd {
+    let mut call = Call::default();
+    for request in requests {
+        call.push_key(keys.lease(&request.group));
+        call.push_key(keys.state(&request.group));
+        call.push_key(keys.fence(&request.group));
+        call.push(&request.holder);
+        call.push(millis(request.ttl));
+        call.push(request.known);
+        call.push(u8::from(request.first_start));
+        call.push(u8::from(request.only_one));
+        call.push(request.yields.as_millis());
+    }
+    call.eval(script::CAMPAIGN)
+}
+
+/// Claims ticks of one group.
+pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
+    let group = &batch.group;
+    let mut call = Call::default()
+        .key(keys.lease(group))
+        .key(keys.state(group))
+        .key(keys.fence(group))
+        .key(keys.beats(group))
+        .arg(&batch.holder)
+        .arg(batch.term)
+        .arg(batch.known)
+        .arg(batch.silence.as_millis())
+        .arg(batch.connected.as_millis())
+        .arg(KEPT)
+        .arg(batch.claiming)
+        .arg(claims.len());
+    let jobs = keys.jobs(group);
+    for claim in claims {
+        call.push_key(jobs.job(&claim.job));
+        call.push_key(jobs.ran(&claim.job));
+        call.push_key(jobs.passed(&claim.job));
+        call.push(claim.number);
+        call.push(claim.tick.as_millisecond());
+        call.push(claim.cursor.as_millisecond());
+        call.push(match claim.want {
+            Want::Run => "run",
+            Want::Owed => "owed",
+            Want::Settle => "settle",
+            Want::Extra(origin) => origin.as_str(),
+        });
+        call.push(claim.alive.len());
+        for fence in &claim.alive {
+            call.push(fence);
+        }
+        call.push(claim.passed.len());
+        for passed in &claim.passed {
+            call.push(Outcome::Missed(passed.reason));
+            call.push(passed.first.as_millisecond());
+            call.push(passed.last.as_millisecond());
+            call.push(passed.count);
+        }
+    }
+    call.eval(script::CLAIM)
+}
+
+/// Records how runs of one group ended.
+pub(super) fn settle(keys: &Keys, group: &GroupName, ends: &[End]) -> Cmd {
+    let mut call = Call::default().key(keys.beats(group)).arg(KEPT);
+    let jobs = keys.jobs(group);
+    for end in ends {
+        call.push_key(jobs.job(&end.job));
+        call.push_key(jobs.ran(&end.job));
+        call.push(end.fence);
+        call.push(Outcome::Ran(end.ran));
+        call.push(&end.error);
+    }
+    call.eval(script::SETTLE)
+}
