@@ -90,13 +90,15 @@ pub enum Event {
         /// Why, in the asker's words; may be empty.
         reason: String,
     },
-    /// Another process of the same instance id is alive. Neither takes a lease of the other.
+    /// Another process of the same instance id is alive. From now on neither takes a lease of the other.
     #[non_exhaustive]
     DuplicateId {
         /// The id.
         instance: InstanceId,
         /// The other process: the id and its random part.
         other: String,
+        /// Whether this instance was promised to be the only one: the other may have taken its leases.
+        exclusive: bool,
     },
     /// This instance leads a group and lacks a job of it that another instance has: the job does not run.
     #[non_exhaustive]
@@ -182,6 +184,8 @@ pub enum Event {
     RuntimeWedged {
         /// Since when it has run nothing.
         since: Moment,
+        /// The jobs that are under way here, one of which may be what blocks it.
+        running: Vec<String>,
     },
     /// That runtime runs again, and the instance takes part again.
     RuntimeRecovered,
@@ -193,8 +197,7 @@ pub enum Event {
         /// The pause; `None` when the instance was stopping, and stops.
         again_in: Option<Duration>,
     },
-    /// An operation of the store failed: told once until one succeeds; or one question was refused while others are answered: told
-    /// once a minute.
+    /// An operation of the store failed: each error is told when it first comes, and once a minute while it lasts.
     #[non_exhaustive]
     StoreFailed {
         /// The error and its causes.

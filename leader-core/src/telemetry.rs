@@ -1,26 +1,14 @@
 //! Events as log lines.
 
-use crate::election::Oddity;
+use crate::election::{Lost, Oddity};
 use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
+use crate::schedule::missed::MissedReason;
 
 /// Tells an event to the log: gains, losses and stops at `info`; what a person should look at as `warn`.
 pub(crate) fn tell(instance: &str, event: &Event) {
     match event {
         Event::Started { .. } => tracing::debug!(instance, "instance joined its fleet"),
-        Event::Elected { group, term } => tracing::info!(instance, %group, term, "leadership gained"),
-        Event::Lost {
-            group, term, reason, ..
-        } => tracing::info!(instance, %group, term, %reason, "leadership lost"),
-        Event::Draining { group, term } => tracing::info!(instance, %group, term, "draining before giving up the lead"),
-        Event::RenewalFailed { group, term, failures } => {
-            tracing::warn!(instance, %group, term, failures, "renewal failed, will be retried while trust lasts");
-        }
-        Event::Quarantined { group, remaining } => tracing::info!(
-            instance, %group, ?remaining,
-            "nobody may lead this group yet, because an old leader may still believe: the store's data is new, its server was just \
-             restarted, or the lease vanished before its end; a new deployment can skip this with `.first_start(true)`"
-        ),
         Event::RunStarted {
             job,
             group,
@@ -46,7 +34,11 @@ pub(crate) fn tell(instance: &str, event: &Event) {
                     tracing::debug!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
                 }
                 // In a calm fleet these are ordinary: a hand-over, and a body that takes longer than its period.
-                Outcome::Ran(Ran::Cancelled) | Outcome::OverlapSkipped | Outcome::Paused | Outcome::Blackout => {
+                Outcome::Ran(Ran::Cancelled)
+                | Outcome::Missed(MissedReason::Coalesced)
+                | Outcome::OverlapSkipped
+                | Outcome::Paused
+                | Outcome::Blackout => {
                     tracing::info!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
                 }
                 _ => {
@@ -66,10 +58,11 @@ pub(crate) fn tell(instance: &str, event: &Event) {
             tracing::error!(instance, "the store cannot hold leases: {finding}");
         }
         Event::StoreFound { finding } => tracing::warn!(instance, "the store: {finding}"),
-        Event::RuntimeWedged { .. } => tracing::warn!(
+        Event::RuntimeWedged { running, .. } => tracing::warn!(
             instance,
-            "the runtime that runs the bodies has run nothing for one TTL: every lead is given up until it runs again; \
-             code that blocks its thread belongs into `tokio::task::spawn_blocking`"
+            running = running.join(","),
+            "the runtime that runs the bodies has run nothing for one TTL: every lead is given up until it runs again, and jobs that are \
+             under way keep their slots; code that blocks its thread belongs into `tokio::task::spawn_blocking`"
         ),
         Event::RuntimeRecovered => tracing::info!(
             instance,
@@ -92,12 +85,48 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         Event::StoreFailed { error } => tracing::warn!(instance, error, "the store does not answer"),
         Event::StoreRecovered => tracing::info!(instance, "the store answers again"),
         Event::Stopped { .. } => tracing::info!(instance, "instance left its fleet"),
+        Event::Elected { .. }
+        | Event::Lost { .. }
+        | Event::Draining { .. }
+        | Event::RenewalFailed { .. }
+        | Event::Quarantined { .. } => tell_of_leads(instance, event),
         Event::OddLease { .. }
         | Event::StepDownAsked { .. }
         | Event::DuplicateId { .. }
         | Event::Uncovered { .. }
         | Event::MakingWay { .. }
         | Event::OtherService { .. } => tell_of_others(instance, event),
+    }
+}
+
+/// What becomes of this instance's own leads.
+fn tell_of_leads(instance: &str, event: &Event) {
+    match event {
+        Event::Elected { group, term } => tracing::info!(instance, %group, term, "leadership gained"),
+        Event::Lost {
+            group, term, reason, ..
+        } => match reason {
+            Lost::SteppedDown | Lost::Shutdown | Lost::RuntimeGone => {
+                tracing::info!(instance, %group, term, %reason, "leadership lost");
+            }
+            _ => tracing::warn!(instance, %group, term, %reason, "leadership lost"),
+        },
+        Event::Draining { group, term } => tracing::info!(instance, %group, term, "draining before giving up the lead"),
+        // The first of a row; the end of the row is told as a loss, or not at all.
+        Event::RenewalFailed {
+            group,
+            term,
+            failures: failures @ 1,
+        } => tracing::warn!(instance, %group, term, failures, "renewal failed, will be retried while trust lasts"),
+        Event::RenewalFailed { group, term, failures } => {
+            tracing::debug!(instance, %group, term, failures, "renewal failed again");
+        }
+        Event::Quarantined { group, remaining } => tracing::info!(
+            instance, %group, ?remaining,
+            "nobody may lead this group yet, because an old leader may still believe: the store's data is new, its server was just \
+             restarted, or the lease vanished before its end; a new deployment can skip this with `.first_start(true)`"
+        ),
+        _ => {}
     }
 }
 
@@ -129,6 +158,14 @@ fn tell_of_others(instance: &str, event: &Event) {
         } => {
             tracing::info!(instance, %group, term, by, reason, "asked to step down");
         }
+        Event::DuplicateId {
+            other, exclusive: true, ..
+        } => tracing::error!(
+            instance,
+            other,
+            "the promise of `.exclusive_id(true)` is broken: another process of this id is alive, and one may have taken the other's \
+             leases; end one of them, or take the promise back"
+        ),
         Event::DuplicateId { other, .. } => tracing::error!(
             instance,
             other,

@@ -181,18 +181,13 @@ async fn a_young_server_lets_only_the_present_leader_go_on() {
         leader_core::__seam::Settled::Yes
     );
     assert_eq!(bench.cursor(&a, term, "job").await, after(cursor, 1));
-
-    // It renewed, which it does only while no later leader can be: nobody waits for one.
-    bench.release(&a, term, None).await;
-    let answer = bench.ask(bench.wish(&b, TTL, fence)).await.verdict;
-    assert!(matches!(answer, Verdict::Acquired { .. }), "{answer:?}");
 }
 
-/// Nobody has looked between the restart and the hand-over, so nobody knows of the renewal.
+/// Given back at once: what the server may have forgotten is still to be waited for, whoever led.
 #[tokio::test]
-async fn a_renewal_that_nobody_can_tell_makes_everybody_wait() {
+async fn a_hand_over_on_a_server_that_was_just_restarted_waits() {
     let mut server = RedisServer::options().appendonly(true).start().await;
-    let namespace = Namespace::new("untold").unwrap();
+    let namespace = Namespace::new("handed").unwrap();
     let (a, b) = (holder("a"), holder("b"));
     let term = again(&server, &namespace).acquire_for(&a, LEASE).await;
     server.restart(true).await;
@@ -206,29 +201,6 @@ async fn a_renewal_that_nobody_can_tell_makes_everybody_wait() {
     })
     .await;
     assert!(renewed.elapsed() >= TTL, "{:?}", renewed.elapsed());
-}
-
-/// A leader that has renewed since the restart believes the newest term there is: nobody waits for another.
-#[tokio::test]
-async fn after_a_renewal_on_a_restarted_server_hands_change_as_ever() {
-    let mut server = RedisServer::options().appendonly(true).start().await;
-    let namespace = Namespace::new("renewed").unwrap();
-    let bench = |server: &RedisServer| again(server, &namespace);
-    let (a, b) = (holder("a"), holder("b"));
-    let term = bench(&server).acquire_for(&a, LONG).await;
-    server.restart(true).await;
-    let bench = bench(&server);
-    // A standby looks, and the leader renews.
-    eventually(BOUND, "the leader has renewed", || async {
-        let look = bench.ask(bench.wish(&b, LONG, term)).await;
-        assert!(matches!(look.verdict, Verdict::Held { .. }), "{look:?}");
-        tokio::time::sleep(COARSE).await;
-        bench.is_led_by(&a, term).await
-    })
-    .await;
-    bench.release(&a, term, None).await;
-    let answer = bench.ask(bench.wish(&b, LONG, term)).await;
-    assert!(matches!(answer.verdict, Verdict::Acquired { .. }), "{answer:?}");
 }
 
 /// Restored from a snapshot that is older than the last leader: nothing in it tells of one, and whoever led before the restart may
@@ -301,7 +273,7 @@ async fn a_restarted_server_whose_clock_is_behind_has_seen_no_renewal() {
     })
     .await;
     assert!(
-        restarted.elapsed() >= LEASE - Duration::from_secs(1),
+        restarted.elapsed() + Duration::from_secs(1) >= LEASE,
         "{:?}",
         restarted.elapsed()
     );

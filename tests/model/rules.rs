@@ -82,7 +82,6 @@ impl Store {
         let young = match config.young {
             Young::BySeen if server.uptime < last_ttl + signed(FSYNC) => signed(FSYNC) + last_ttl - seen,
             Young::BySeen => 0,
-            Young::ByAge if self.here => 0,
             Young::ByAge => signed(self.quarantine) - server.uptime,
         };
         if !config.has(Mutant::NeverYoung) {
@@ -125,7 +124,6 @@ impl Store {
         self.ttl = ttl;
         self.seen = 0;
         self.released = false;
-        self.here = true;
         self.vacant = config.old;
         Verdict::Acquired
     }
@@ -142,7 +140,6 @@ impl Store {
         self.left = config.ttl[slot];
         self.ttl = config.ttl[slot];
         self.seen = 0;
-        self.here = true;
         true
     }
 

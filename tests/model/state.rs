@@ -152,8 +152,6 @@ pub struct Store {
     pub seen: i8,
     pub vacant: i8,
     pub released: bool,
-    /// It was born, or somebody has led or renewed, in this process of the server.
-    pub here: bool,
 }
 
 impl Store {
@@ -171,7 +169,6 @@ impl Store {
             seen: old,
             vacant: old,
             released: false,
-            here: true,
         }
     }
 
@@ -217,8 +214,7 @@ impl Store {
             | u64::from(self.fence) << 24
             | u64::from(self.ttl) << 32
             | u64::from(self.quarantine) << 36
-            | u64::from(self.released) << 40
-            | u64::from(self.here) << 41;
+            | u64::from(self.released) << 40;
         [times, names]
     }
 }

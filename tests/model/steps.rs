@@ -624,10 +624,7 @@ fn server_faults(state: &State, config: &Config, add: &mut impl FnMut(Step, Stat
                 next.uptime = 0;
             }
             Fault::Persist => next.store.persist(),
-            _ => {
-                next.uptime = 0;
-                next.store.here = false;
-            }
+            _ => next.uptime = 0,
         }
         if !matches!(fault, Fault::Persist | Fault::Restart) {
             next.rob();
@@ -646,7 +643,6 @@ fn server_faults(state: &State, config: &Config, add: &mut impl FnMut(Step, Stat
         next.store = next.snapshot;
         next.snapshot_age = NO_SNAPSHOT;
         next.uptime = 0;
-        next.store.here = false;
         next.rob();
         add(Step::Server(Fault::Rollback), next, None);
     }

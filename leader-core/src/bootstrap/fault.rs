@@ -179,7 +179,7 @@ pub enum Fault {
     },
     /// The promise of one process for each id, without an id.
     #[error(
-        "`.exclusive_id(true)` needs an id that a restarted process has again: give it with `.instance_id(..)` or LEADER_INSTANCE_ID"
+        "`.exclusive_id(true)`, or LEADER_EXCLUSIVE_ID, needs an id that a restarted process has again: give it with `.instance_id(..)` or LEADER_INSTANCE_ID"
     )]
     ExclusiveWithoutId,
     /// The embedded store in a fleet of several processes.

@@ -83,7 +83,7 @@ impl Vars {
             None => Ok(None),
             Some("0" | "false" | "no" | "off") => Ok(Some(false)),
             Some("1" | "true" | "yes" | "on") => Ok(Some(true)),
-            Some(other) => Err(refused(name, other, "write `1` or `0`")),
+            Some(other) => Err(refused(name, other, "write `on` or `off`")),
         }
     }
 
@@ -313,8 +313,9 @@ pub(super) fn announce(shared: &Shared, health: &str) {
         .min();
     let groups: Vec<_> = config.groups.iter().map(GroupName::as_str).collect();
     tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
+        library = env!("CARGO_PKG_VERSION"),
         service = %config.service,
+        version = config.version,
         instance = %config.instance,
         namespace = %config.namespace,
         store = %shared.store_address,

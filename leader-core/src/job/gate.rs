@@ -55,7 +55,7 @@ pub struct GroupStatus {
     pub leader: Option<String>,
     /// The term of the leadership last seen; 0 before the first.
     pub term: u64,
-    /// Since when this instance has seen that leader lead.
+    /// Since when that leader leads, by the store's clock; since when it has been seen to, where that cannot be told.
     pub since: Option<Timestamp>,
 }
 

@@ -34,6 +34,8 @@ impl Ending {
 pub(crate) struct Control {
     stop: CancellationToken,
     verdict: AtomicU8,
+    /// 0 = not begun, 1 = begun, 2 = will never begin.
+    phase: AtomicU8,
 }
 
 impl Control {
@@ -44,6 +46,22 @@ impl Control {
             .verdict
             .compare_exchange(0, code, Ordering::SeqCst, Ordering::SeqCst);
         self.stop.cancel();
+    }
+
+    /// Keeps a body that has not begun from ever beginning; whether that was so. Nobody need wait for its runtime then.
+    pub(crate) fn forbid(&self) -> bool {
+        self.leave_new(2)
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.phase.load(Ordering::SeqCst) == 1
+    }
+
+    fn leave_new(&self, phase: u8) -> bool {
+        let left = self
+            .phase
+            .compare_exchange(0, phase, Ordering::SeqCst, Ordering::SeqCst);
+        left.is_ok()
     }
 
     fn verdict(&self) -> Ran {
@@ -117,6 +135,9 @@ impl<W: Witness> Guarded<W> {
             let State::New(start) = std::mem::replace(&mut self.state, State::Done) else {
                 return Poll::Ready(Ending::of(Ran::NotStarted));
             };
+            if !self.control.leave_new(1) {
+                return Poll::Ready(Ending::of(Ran::NotStarted));
+            }
             if let Some(witness) = &mut self.witness {
                 witness.begun();
             }
@@ -208,7 +229,8 @@ mod tests {
     struct Bench {
         clock: Clock,
         gate: Arc<Gate>,
-        control: Arc<Control>,
+        /// That of the last body.
+        control: Mutex<Arc<Control>>,
         log: Log,
     }
 
@@ -220,7 +242,7 @@ mod tests {
             Self {
                 clock,
                 gate,
-                control: Arc::default(),
+                control: Mutex::default(),
                 log: Log::default(),
             }
         }
@@ -228,7 +250,13 @@ mod tests {
         fn guard(&self, on_loss: OnLoss, body: impl Future<Output = BodyResult> + Send + 'static) -> Guarded<Log> {
             let lead = Lead::new(Arc::clone(&self.gate), 7, 8);
             let start: Start = Box::new(move || Box::pin(body));
-            Guarded::new(start, lead, on_loss, Arc::clone(&self.control), self.log.clone())
+            let control = Arc::<Control>::default();
+            *self.control.lock().unwrap() = Arc::clone(&control);
+            Guarded::new(start, lead, on_loss, control, self.log.clone())
+        }
+
+        fn control(&self) -> Arc<Control> {
+            Arc::clone(&self.control.lock().unwrap())
         }
 
         fn log(&self) -> Vec<String> {
@@ -277,6 +305,22 @@ mod tests {
         assert_eq!(bench.log(), ["not_started:", "not_started:"]);
     }
 
+    /// Either it begins or it is forbidden to: never both.
+    #[test]
+    fn a_body_that_is_forbidden_never_begins() {
+        let bench = Bench::new();
+        let mut guarded = bench.guard(OnLoss::Finish, async { panic!("must not start") });
+        assert!(bench.control().forbid());
+        assert!(!bench.control().forbid(), "once");
+        assert!(poll(&mut guarded).is_ready());
+        assert_eq!(bench.log(), ["not_started:"]);
+
+        let mut guarded = bench.guard(OnLoss::Cancel, std::future::pending());
+        assert!(poll(&mut guarded).is_pending());
+        assert!(bench.control().has_begun() && !bench.control().forbid());
+        assert!(poll(&mut guarded).is_pending());
+    }
+
     #[test]
     fn a_finishing_body_goes_on() {
         let bench = Bench::new();
@@ -311,8 +355,8 @@ mod tests {
         drop(guarded);
         let mut guarded = bench.guard(OnLoss::Cancel, std::future::pending());
         assert!(poll(&mut guarded).is_pending());
-        bench.control.end(Ran::TimedOut);
-        bench.control.end(Ran::Cancelled);
+        bench.control().end(Ran::TimedOut);
+        bench.control().end(Ran::Cancelled);
         assert!(poll(&mut guarded).is_ready());
         assert_eq!(
             bench.log(),

@@ -11,6 +11,8 @@ use crate::clock::Moment;
 use crate::election::{Attempt, Command, Lost, Oddity, Reply, StepDown};
 use crate::event::Event;
 use crate::job::gate::{GroupStatus, Role};
+use crate::job::outcome::Ran;
+use crate::runtime::guarded::Ending;
 use crate::store::{Asked, Campaign, Campaigned, Release, Renewal, Renewed, StoreError, Verdict};
 
 /// The requests of one turn, sent together.
@@ -290,7 +292,9 @@ impl Engine {
             let _ = done.send(Ok(()));
         }
         self.forget_ticks(index);
-        self.runs.lost(index, term);
+        for id in self.runs.lost(index, term) {
+            self.run_ended(id, Ending::of(Ran::NotStarted));
+        }
         self.lives.stop(&group);
         self.lives.end(&group);
         self.shared.tell(Event::Lost {
@@ -313,7 +317,7 @@ impl GroupState {
             status.leader == holder && status.term == *term
         };
         if !same {
-            self.show(Role::Standby, holder, *term, Some(wall));
+            self.show(Role::Standby, holder, *term, Some(since(*term, wall)));
         }
         !same
     }
@@ -328,6 +332,16 @@ impl GroupState {
         };
         self.gate.status().send_replace(status);
     }
+}
+
+/// When a term began, as the number tells that the store made of its clock; when it was first seen, if the number tells something
+/// that cannot be.
+fn since(term: u64, seen: Timestamp) -> Timestamp {
+    let minted = i64::try_from(term)
+        .ok()
+        .and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    let plausible = |at: &Timestamp| *at <= seen && seen.duration_since(*at).as_hours() < 24 * 365;
+    minted.filter(plausible).unwrap_or(seen)
 }
 
 fn keyed<T>(keys: Vec<(Group, Attempt)>, answers: Vec<Result<T, StoreError>>) -> GroupAnswers<T> {

@@ -8,10 +8,10 @@ use crate::clock::Moment;
 use crate::event::Event;
 use crate::store::StoreError;
 
-/// How long a refusal is not told again.
+/// How long an error is not told again.
 const TOLD: Duration = Duration::from_secs(60);
-/// How many different refusals are kept in mind.
-const REFUSALS: usize = 64;
+/// How many different errors are kept in mind.
+const ERRORS: usize = 64;
 
 /// The state of the link.
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub(super) struct Link {
     pub(super) connected_since: Option<Moment>,
     /// The last refusal of one question.
     refused: Option<StoreError>,
-    /// When each refusal was told.
+    /// When each error was told.
     told: BTreeMap<String, Moment>,
 }
 
@@ -41,29 +41,29 @@ impl Engine {
         match answer {
             Err(error) if !error.is_of_the_question() => {
                 self.link.connected_since = None;
-                if self.link.failing.replace(error.clone()).is_none() {
-                    let error = crate::job::output::chain(error);
-                    self.shared.tell(Event::StoreFailed { error });
-                }
+                self.link.failing = Some(error.clone());
+                self.tell_once(now, error);
             }
             answered => {
                 self.link.connected_since.get_or_insert(now);
                 if self.link.failing.take().is_some() {
+                    self.link.told.clear();
                     self.shared.tell(Event::StoreRecovered);
                     self.inspection.again(now);
                 }
                 if let Err(error) = answered {
-                    self.refused(now, error);
+                    self.link.refused = Some(error.clone());
+                    self.tell_once(now, error);
                 }
             }
         }
     }
 
-    fn refused(&mut self, now: Moment, error: &StoreError) {
-        self.link.refused = Some(error.clone());
+    /// Tells each error when it first comes, and once a minute while it lasts.
+    fn tell_once(&mut self, now: Moment, error: &StoreError) {
         let error = crate::job::output::chain(error);
         self.link.told.retain(|_, at| now.since(*at) < TOLD);
-        if self.link.told.len() < REFUSALS && !self.link.told.contains_key(&error) {
+        if self.link.told.len() < ERRORS && !self.link.told.contains_key(&error) {
             self.link.told.insert(error.clone(), now);
             self.shared.tell(Event::StoreFailed { error });
         }

@@ -18,7 +18,12 @@ impl Engine {
                 });
             }
             Some(Step::Wedged(since)) => {
-                self.shared.tell(Event::RuntimeWedged { since });
+                let running = self
+                    .runs
+                    .jobs()
+                    .map(|job| self.shared.config.jobs[job].name.to_string());
+                let running = running.collect();
+                self.shared.tell(Event::RuntimeWedged { since, running });
                 self.roster.set_wedged(true);
                 for group in &mut self.groups {
                     group.election.abandon(now, Lost::Wedged);

@@ -191,7 +191,12 @@ impl Engine {
         {
             let instance = self.shared.config.instance.clone();
             let other = holder.to_string();
-            self.shared.tell(Event::DuplicateId { instance, other });
+            let exclusive = self.shared.config.exclusive_id;
+            self.shared.tell(Event::DuplicateId {
+                instance,
+                other,
+                exclusive,
+            });
         }
         self.roster.twin = alive;
     }
@@ -209,7 +214,8 @@ impl Engine {
         self.roster.read_at = Some(now);
         // Unread, it is read after the next sign of life.
         if let Ok(roster) = answer {
-            if std::mem::replace(&mut self.roster.revision, roster.revision) != roster.revision {
+            let changed = std::mem::replace(&mut self.roster.revision, roster.revision) != roster.revision;
+            if changed {
                 self.roster.spread_at = Some(now + self.shared.config.timing.ttl() * STAY);
             }
             self.roster.members = fleet::members(roster);
@@ -218,7 +224,8 @@ impl Engine {
                 self.look_for_uncovered(now, index);
                 self.observe(index);
             }
-            if std::mem::take(&mut self.roster.moving) {
+            // Nothing moves in a fleet that has just changed.
+            if std::mem::take(&mut self.roster.moving) && !changed {
                 self.move_one(now);
             }
         }

@@ -106,13 +106,26 @@ impl Runs {
         self.running.is_empty() && self.telling == 0 && self.ends.is_empty()
     }
 
-    /// The leadership of a term has ended: its bodies are dropped at their next poll.
-    pub(super) fn lost(&self, group: Group, term: u64) {
+    /// The leadership of a term has ended: its bodies are dropped at their next poll. Those that have not begun never will, and are
+    /// given back: a runtime that runs nothing would keep their slots.
+    pub(super) fn lost(&self, group: Group, term: u64) -> Vec<RunId> {
+        let mut unbegun = Vec::new();
         for (id, run) in &self.running {
-            if id.group == group && run.term == term && run.on_loss == OnLoss::Cancel {
-                run.control.end(Ran::Cancelled);
+            if id.group == group && run.term == term {
+                if run.control.forbid() {
+                    unbegun.push(*id);
+                } else if run.on_loss == OnLoss::Cancel {
+                    run.control.end(Ran::Cancelled);
+                }
             }
         }
+        unbegun
+    }
+
+    /// The jobs of the bodies that have begun and not ended.
+    pub(super) fn jobs(&self) -> impl Iterator<Item = usize> {
+        let begun = self.running.values().filter(|run| run.control.has_begun());
+        begun.map(|run| run.job).collect::<BTreeSet<_>>().into_iter()
     }
 
     /// Drops whatever still runs.

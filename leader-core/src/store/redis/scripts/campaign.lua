@@ -34,16 +34,15 @@ local function process()
 end
 
 -- How much longer an old leader may believe because the server was restarted: what it was told last may be lost, an acquisition among
--- it. `led` = it remembers a leader that did not give the lease back, and as much as the asker knows. `renewed` = somebody has led or
--- renewed in this process, which a leader does only while no later one can be.
-local function after_restart(seen, ttl, longest, led, renewed)
+-- it. `led` = it remembers a leader that did not give the lease back, and as much as the asker knows.
+local function after_restart(born_in, seen, ttl, longest, led)
   local server = process()
   -- A leader that hands over just before its next renewal has renewed a quarter of a TTL ago.
   local since_renewal = (seen or 0) + 2000 + ttl + ttl / 4 - now
   if not server.age then
     return since_renewal
   end
-  if renewed then
+  if born_in == server.id and server.id ~= '' then
     return 0
   end
   local since_start = longest - server.age
@@ -52,7 +51,7 @@ local function after_restart(seen, ttl, longest, led, renewed)
 end
 
 local function campaign(lease, state, fence, holder, ttl, known, first_start, only_one, yield)
-  local kept = redis.call('HMGET', state, 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained', 'holder', 'released', 'vacant', 'first', 'run', 'looked')
+  local kept = redis.call('HMGET', state, 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained', 'holder', 'released', 'vacant', 'first', 'run')
   local born, term, last_holder = tonumber(kept[1]), tonumber(kept[3]) or 0, kept[7]
   local kept_ttl = tonumber(kept[4]) or 0
 
@@ -83,21 +82,6 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
     redis.call('HSET', state, 'quarantine', whole(quarantine))
   end
 
-  local seen = tonumber(kept[5])
-  -- What was seen of the last renewal when this process of the server was first asked: no clock tells whether there was another since.
-  local id = process().id
-  local first_look = id .. ' ' .. (kept[5] or '')
-  local renewed = id ~= '' and (born_in == id or (kept[12] and string.match(kept[12], '^%x+') == id and kept[12] ~= first_look))
-  if seen and seen > now then
-    -- The clock was set back: the last renewal was no later than now.
-    seen = now
-    redis.call('HSET', state, 'seen', whole(seen))
-    first_look = id .. ' ' .. whole(seen)
-  end
-  if not renewed and kept[12] ~= first_look then
-    redis.call('HSET', state, 'looked', first_look)
-  end
-
   local function is_own(name)
     return name and (name == holder or (only_one and instance(name) == instance(holder)))
   end
@@ -116,13 +100,19 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
     return answer('held', held, left)
   end
 
+  local seen = tonumber(kept[5])
+  if seen and seen > now then
+    -- The clock was set back: the last renewal was no later than now.
+    seen = now
+    redis.call('HSET', state, 'seen', whole(seen))
+  end
   local known_from = (first and first ~= '') and born or born + quarantine
   local wait = known_from - now
   local last = tonumber(redis.call('GET', fence)) or 0
   local released = kept[8] and kept[8] == kept[3]
   local led = seen and not released and known <= math.max(last, term)
   local longest = math.max(kept_ttl, quarantine)
-  wait = math.max(wait, after_restart(seen, math.max(kept_ttl, ttl), longest, led, renewed))
+  wait = math.max(wait, after_restart(born_in, seen, math.max(kept_ttl, ttl), longest, led))
   -- A lease that is gone before its end, and was not given back, was taken away: its leader may still believe. One that asks again,
   -- and knows the term, believes no longer.
   if not held and not released and not (is_own(last_holder) and known >= term) then
