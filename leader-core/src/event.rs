@@ -110,6 +110,17 @@ pub enum Event {
         /// An instance that has it.
         member: String,
     },
+    /// A job's ticks are decided up to an instant of the future, by the store: nothing of it runs before that. A clock was wrong and
+    /// is right again, or somebody has written the cursor.
+    #[non_exhaustive]
+    CursorAhead {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: JobName,
+        /// The last decided tick.
+        cursor: Timestamp,
+    },
     /// This instance gives a group up for another that has more of the group's jobs, or that the group prefers among equals.
     #[non_exhaustive]
     MakingWay {

@@ -95,6 +95,7 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::DuplicateId { .. }
         | Event::Uncovered { .. }
         | Event::MakingWay { .. }
+        | Event::CursorAhead { .. }
         | Event::OtherService { .. } => tell_of_others(instance, event),
     }
 }
@@ -175,6 +176,11 @@ fn tell_of_others(instance: &str, event: &Event) {
         Event::Uncovered { group, job, member } => tracing::warn!(
             instance, %group, job, member,
             "this instance leads the group without having one of its jobs, which does not run here"
+        ),
+        Event::CursorAhead { group, job, cursor } => tracing::error!(
+            instance, %group, %job, %cursor,
+            "the store says that this job's ticks are decided up to an instant of the future, and nothing of it runs before that: the \
+             server's clock, or a leader's, was ahead for a while"
         ),
         Event::MakingWay { group, term, member } => tracing::info!(
             instance, %group, term, member,

@@ -89,6 +89,7 @@ impl Bench {
             group: self.group.clone(),
             holder: holder.clone(),
             ttl,
+            longest: ttl,
             known,
             first_start: true,
             only_one: false,

@@ -264,6 +264,7 @@ impl Pair {
                 group: group.clone(),
                 holder: holder.clone(),
                 ttl: if short { INSTANT } else { LONG },
+                longest: LONG,
                 known,
                 first_start: true,
                 only_one,

@@ -163,6 +163,26 @@ async fn what_is_odd_about_a_lease_is_said() {
     }
 }
 
+/// Beyond 2^53 the scripts' numbers are no longer told apart: nothing is granted, and the error says what to delete.
+#[tokio::test]
+async fn a_counter_that_cannot_rise_grants_nothing() {
+    let bench = Bench::redis().await;
+    let keys = Keys::of(&bench);
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    bench.release(&a, term, None).await;
+    let fence = format!("{{{}}}:fence", keys.lease);
+    for junk in ["1e300", "9007199254740992", "1000000000000000000"] {
+        command(&bench, &["SET", &fence, junk]).await;
+        let answer = bench.store.campaign(vec![bench.wish(&a, TTL, term)]).await.remove(0);
+        let error = answer.unwrap_err();
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        assert!(source.contains(&fence), "{source}");
+    }
+    command(&bench, &["DEL", &fence]).await;
+    assert!(matches!(campaign(&bench, &a, term).await, Verdict::Acquired { .. }));
+}
+
 /// One group whose keys are of no use does not stand in the way of the others that are asked for with it.
 #[tokio::test]
 async fn a_broken_group_fails_alone() {

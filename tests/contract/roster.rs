@@ -191,6 +191,25 @@ async fn a_line_of_the_future_ends_in_its_time() {
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
 
+/// Whatever the roster's number is overwritten with, it is a number again at the next sign of life.
+#[tokio::test]
+async fn a_broken_number_of_the_roster_heals() {
+    let bench = Bench::redis().await;
+    let server = bench.server.clone().unwrap();
+    let a = holder("a");
+    let key = format!("{{{}:leader-roster}}:revision", bench.namespace);
+    enrol(&bench, &a, "shop", LONG).await;
+    for junk in ["abc", "1e300", "-1", "99999999999999999999", ""] {
+        server.command(&["SET", &key, junk]).await;
+        let answer = enrol(&bench, &a, "shop", LONG).await;
+        assert!(is_in(&answer), "{junk}: {answer:?}");
+        let Enrolled::Yes { revision, .. } = answer else {
+            unreachable!()
+        };
+        assert_eq!(bench.store.roster().await.unwrap().revision, revision, "{junk}");
+    }
+}
+
 /// A line in a form that this version does not know is left alone for as long as it lives.
 #[tokio::test]
 async fn a_line_of_another_version_is_left_alone() {

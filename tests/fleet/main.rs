@@ -10,6 +10,7 @@ mod events;
 mod freeze;
 mod herd;
 mod lives;
+mod losses;
 mod panics;
 mod recovery;
 mod requests;

@@ -85,7 +85,11 @@ async fn the_rights_of_the_readme_are_enough() {
     let ground = Ground::redis().await;
     let Ground::Redis(server) = &ground else { unreachable!() };
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
-    let line = readme.lines().find(|line| line.starts_with("ACL SETUSER ")).unwrap();
+    let line = readme
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("ACL SETUSER "))
+        .unwrap();
     // For the service of the example, whose namespace is `shop`.
     let words: Vec<_> = line.split_whitespace().collect();
     assert!(line.contains("shop:"), "{line}");

@@ -105,6 +105,7 @@ on_each_store!(
     a_blocked_runtime_of_one_thread_is_wedged_too,
     one_blocked_worker_of_two_is_no_wedge,
     a_body_that_finishes_outlives_a_wedge,
+    a_run_that_never_began_keeps_no_slot,
 );
 
 async fn a_runtime_whose_every_worker_is_blocked_gives_its_leases_up_and_comes_back(ground: Ground) {
@@ -173,6 +174,33 @@ async fn a_runtime_whose_every_worker_is_blocked_gives_its_leases_up_and_comes_b
     assert!(!went_on.load(Ordering::SeqCst), "it was dropped at its next poll");
     assert_eq!(diary.pick(wedged).len(), 1, "told once");
     block.store(false, Ordering::SeqCst);
+    a.shutdown().await;
+    b.shutdown().await;
+    users.end().await;
+}
+
+/// Claimed on a runtime that runs nothing, it never begins, and the job goes on elsewhere while the runtime is still blocked.
+async fn a_run_that_never_began_keeps_no_slot(ground: Ground) {
+    let users = Users::new(0);
+    let stage = Stage::new();
+    let a = users
+        .start(ground.instance("a", &stage.of("a"), ["steady"]).timing(timing()))
+        .await;
+    leads(&a, "steady").await;
+    stage.has_played("steady", 1).await;
+    let b = ground
+        .instance("b", &stage.of("b"), ["steady"])
+        .timing(timing())
+        .await
+        .unwrap();
+    let diary = Diary::of(&a);
+    users.block(1, 5 * TTL).await;
+    leads(&b, "steady").await;
+    eventually(SOON, "the other runs the job", || async {
+        stage.played("steady").iter().any(|played| played.on == "b")
+    })
+    .await;
+    assert!(diary.pick(recovered).is_empty(), "it is still blocked");
     a.shutdown().await;
     b.shutdown().await;
     users.end().await;

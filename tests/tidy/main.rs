@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("job", &["clock", "names", "timing", "schedule"]),
     ("store", &["clock", "names", "timing", "schedule", "election", "job"]),
     ("event", &["clock", "names", "timing", "election", "job", "store"]),
-    ("telemetry", &["election", "event", "job"]),
+    ("telemetry", &["election", "event", "job", "schedule"]),
     (
         "runtime",
         &[

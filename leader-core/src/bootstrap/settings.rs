@@ -332,6 +332,12 @@ pub(super) fn announce(shared: &Shared, health: &str) {
             "the embedded store is a fleet of this process alone: another process would lead the same groups"
         );
     }
+    if config.first_start && shared.store_address != "embedded" {
+        tracing::warn!(
+            "`.first_start(true)` is set: take it out once the fleet has started, because after a loss of the store's data it lets this \
+             instance lead while an old leader may still believe"
+        );
+    }
     for job in &config.jobs {
         tracing::info!(job = %job.name, group = %job.group, schedule = %job.rule.schedule, "job");
     }

@@ -8,6 +8,7 @@ mod input;
 mod inspection;
 mod link;
 mod lives;
+mod moves;
 mod probes;
 mod requests;
 mod restart;

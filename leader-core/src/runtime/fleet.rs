@@ -39,6 +39,8 @@ pub struct Member {
     pub jobs: BTreeMap<String, BTreeMap<String, String>>,
     /// What it was labelled with.
     pub labels: BTreeMap<String, String>,
+    /// How long its leases live. All instances of a fleet should have the same.
+    pub ttl: Duration,
     /// How far its wall clock is ahead of the store's; `None` before it has been measured.
     pub clock_offset: Option<SignedDuration>,
     pub(crate) holder: Holder,
@@ -56,6 +58,7 @@ struct Introduction {
     groups: BTreeSet<String>,
     jobs: BTreeMap<String, BTreeMap<String, String>>,
     labels: BTreeMap<String, String>,
+    ttl_ms: u64,
 }
 
 /// What changes.
@@ -92,6 +95,7 @@ pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: boo
         groups: groups.map(ToString::to_string).collect(),
         jobs,
         labels: config.labels.clone(),
+        ttl_ms: u64::try_from(config.timing.ttl().as_millis()).unwrap_or(u64::MAX),
     })
 }
 
@@ -131,6 +135,7 @@ fn member(line: &Line) -> Member {
         leads: beat.leads,
         jobs: said.jobs,
         labels: said.labels,
+        ttl: Duration::from_millis(said.ttl_ms),
         clock_offset: beat.offset_us.map(SignedDuration::from_micros),
         holder: line.holder.clone(),
     }

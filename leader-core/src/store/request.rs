@@ -20,6 +20,8 @@ pub struct Campaign {
     pub holder: Holder,
     /// How long the lease shall live.
     pub ttl: Duration,
+    /// How long the longest lease may live that anybody in the fleet has: what a quarantine lasts.
+    pub longest: Duration,
     /// The highest term or fence the candidate has ever seen.
     pub known: u64,
     /// The caller's promise that no leader of an earlier life can believe: skips the quarantine of a group's first start.

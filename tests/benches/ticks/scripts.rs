@@ -35,6 +35,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
         group: group.clone(),
         holder: holder.clone(),
         ttl: Duration::from_secs(600),
+        longest: Duration::from_secs(600),
         known: 0,
         first_start: true,
         only_one: false,

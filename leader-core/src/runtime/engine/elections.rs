@@ -73,6 +73,7 @@ impl Engine {
                         group,
                         holder: config.holder.clone(),
                         ttl: config.timing.ttl(),
+                        longest: self.roster.longest_ttl(),
                         known: known.max(state.known),
                         // Only what has never had an answer may be a first start.
                         first_start: config.first_start && !state.answered,
@@ -176,6 +177,9 @@ impl Engine {
                 }) => {
                     state.answered |= !matches!(verdict, Verdict::Stale { .. });
                     let holder = holder.map(|holder| holder.instance().to_owned());
+                    // One of ours whose state was lost is no stranger.
+                    let ours = holder.as_deref().is_some_and(|holder| self.roster.knows(holder));
+                    let oddity = oddity.filter(|oddity| !(ours && *oddity == Oddity::Foreign));
                     // Once for each, and again after it was gone; a lease is cut back once for each time that it was too long.
                     let told = std::mem::replace(&mut state.oddity, oddity);
                     if let Some(oddity) = oddity.filter(|oddity| told != Some(*oddity) || *oddity == Oddity::Clamped) {

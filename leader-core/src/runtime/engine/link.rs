@@ -18,8 +18,12 @@ const ERRORS: usize = 64;
 pub(super) struct Link {
     /// Why the store does not answer.
     failing: Option<StoreError>,
-    /// Since when it has answered without a break.
+    /// Since when it has answered without a break that is longer than one and a half renew intervals: what is cut for a moment is
+    /// heard at the next try.
     pub(super) connected_since: Option<Moment>,
+    answered: Option<Moment>,
+    /// An error came since the last answer.
+    broken: bool,
     /// The last refusal of one question.
     refused: Option<StoreError>,
     /// When each error was told.
@@ -40,12 +44,17 @@ impl Engine {
     pub(super) fn heard<T>(&mut self, now: Moment, answer: &Result<T, StoreError>) {
         match answer {
             Err(error) if !error.is_of_the_question() => {
-                self.link.connected_since = None;
+                self.link.broken = true;
                 self.link.failing = Some(error.clone());
                 self.tell_once(now, error);
             }
             answered => {
-                self.link.connected_since.get_or_insert(now);
+                let longest = self.shared.config.timing.renew() * 3 / 2;
+                let last = self.link.answered.replace(now);
+                let broken = std::mem::take(&mut self.link.broken);
+                if last.is_none_or(|last| broken && now.since(last) > longest) {
+                    self.link.connected_since = Some(now);
+                }
                 if self.link.failing.take().is_some() {
                     self.link.told.clear();
                     self.shared.tell(Event::StoreRecovered);

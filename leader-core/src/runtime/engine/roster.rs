@@ -5,22 +5,22 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::input::Group;
 use super::{Engine, Input, Refused};
 use crate::clock::Moment;
-use crate::election::StepDown;
 use crate::event::Event;
 use crate::job::gate::Role;
 use crate::names::Holder;
 use crate::runtime::fleet::{self, Member};
 use crate::store::{Enrolled, Entry, StoreError, Twin};
+use crate::timing::MAX_TTL;
 
 /// How many leases long a line lives without a sign of life.
 const SLACK: u32 = 2;
 /// How many leases long a group stays where it is, and the fleet what it is, before a group moves to where it belongs.
-const STAY: u32 = 6;
+pub(super) const STAY: u32 = 6;
 
 /// The instance's line in the roster, and the others.
 #[derive(Default)]
@@ -36,9 +36,11 @@ pub(super) struct Roster {
     started_at: Option<Timestamp>,
     wedged: bool,
     /// The fleet as last read, and the number of that state.
-    members: Vec<Member>,
+    pub(super) members: Vec<Member>,
     revision: u64,
-    reading: bool,
+    /// The longest TTL of anybody who was ever seen: who has it may still believe after the store has forgotten both.
+    longest_ttl: Duration,
+    pub(super) reading: bool,
     read_at: Option<Moment>,
     /// When the first line was written, by the server's clock.
     enrolled_at: Option<Timestamp>,
@@ -47,18 +49,27 @@ pub(super) struct Roster {
     /// Another service in the namespace, that has been told of.
     other: Option<(String, String)>,
     /// The jobs of a led group that this instance lacks, as last told.
-    uncovered: BTreeMap<Group, BTreeMap<String, String>>,
+    pub(super) uncovered: BTreeMap<Group, BTreeMap<String, String>>,
     /// When a leader makes way for a member that has more of the group's jobs.
-    making_way: BTreeMap<Group, Moment>,
+    pub(super) making_way: BTreeMap<Group, Moment>,
     /// When to look next whether a group belongs elsewhere, and whether the roster is being read for that.
-    spread_at: Option<Moment>,
-    moving: bool,
+    pub(super) spread_at: Option<Moment>,
+    pub(super) moving: bool,
 }
 
 impl Roster {
     /// Whether another process of the same id is alive, for certain.
     pub(super) fn has_twin(&self) -> bool {
         self.twin.is_some()
+    }
+
+    pub(super) fn longest_ttl(&self) -> Duration {
+        self.longest_ttl
+    }
+
+    /// Whether somebody is a member of the fleet, as far as is known.
+    pub(super) fn knows(&self, instance: &str) -> bool {
+        self.members.iter().any(|member| member.instance == instance)
     }
 
     /// Whether no sign of life is under way.
@@ -201,7 +212,7 @@ impl Engine {
         self.roster.twin = alive;
     }
 
-    fn read_roster(&mut self) {
+    pub(super) fn read_roster(&mut self) {
         if !std::mem::replace(&mut self.roster.reading, true) {
             let store = Arc::clone(&self.store);
             self.ask(async move { store.roster().await }, Input::Roster);
@@ -219,6 +230,8 @@ impl Engine {
                 self.roster.spread_at = Some(now + self.shared.config.timing.ttl() * STAY);
             }
             self.roster.members = fleet::members(roster);
+            let longest = self.roster.members.iter().map(|member| member.ttl).max();
+            self.roster.longest_ttl = self.roster.longest_ttl.max(longest.unwrap_or_default()).min(MAX_TTL);
             for index in 0..self.groups.len() {
                 self.place(index);
                 self.look_for_uncovered(now, index);
@@ -285,100 +298,6 @@ impl Engine {
             config.timing.ttl(),
         );
         state.election.set_yield(yields);
-    }
-
-    /// Tells of jobs that the leader of a group lacks, and plans to make way for a member that has them.
-    pub(super) fn look_for_uncovered(&mut self, now: Moment, index: Group) {
-        let state = &self.groups[index];
-        if state.election.leading(now).is_none() {
-            self.roster.uncovered.remove(&index);
-            self.roster.making_way.remove(&index);
-            return;
-        }
-        let (own, group) = (&self.shared.config.holder, state.gate.group());
-        let uncovered = fleet::uncovered(&self.roster.members, own, group.as_str());
-        let told = self.roster.uncovered.get(&index);
-        for (job, member) in &uncovered {
-            if told.is_none_or(|told| !told.contains_key(job)) {
-                self.shared.tell(Event::Uncovered {
-                    group: group.clone(),
-                    job: job.clone(),
-                    member: member.clone(),
-                });
-            }
-        }
-        self.roster.uncovered.insert(index, uncovered);
-        if fleet::better_covered(&self.roster.members, own, group.as_str()).is_some() {
-            let at = now + self.patience();
-            self.roster.making_way.entry(index).or_insert(at);
-        } else {
-            self.roster.making_way.remove(&index);
-        }
-    }
-
-    /// Groups that belong elsewhere move one at a time, and on what the roster says now: in a calm fleet to the instances that they
-    /// prefer, so that not all stay with the one that was there first; and at any time to one that has more of their jobs.
-    fn moves_turn(&mut self, now: Moment) {
-        if self.roster.reading || self.stopping.is_some() || self.moves_at().is_none_or(|at| now < at) {
-            return;
-        }
-        let ttl = self.shared.config.timing.ttl();
-        if let Some(at) = self.roster.spread_at.as_mut().filter(|at| now >= **at) {
-            *at = now + ttl;
-        }
-        for at in self.roster.making_way.values_mut().filter(|at| now >= **at) {
-            *at = now + ttl;
-        }
-        if !self.roster.making_way.is_empty() || self.leads_several(now) {
-            self.roster.moving = true;
-            self.read_roster();
-        }
-    }
-
-    fn leads_several(&self, now: Moment) -> bool {
-        let led = self.groups.iter().filter(|group| group.election.leading(now).is_some());
-        led.count() > 1
-    }
-
-    fn moves_at(&self) -> Option<Moment> {
-        let spread = self.roster.spread_at.filter(|_| self.shared.config.spread);
-        let making_way = self.roster.making_way.values().min().copied();
-        [spread, making_way].into_iter().flatten().min()
-    }
-
-    /// Moves one group, after the roster has been read for that.
-    fn move_one(&mut self, now: Moment) {
-        let ttl = self.shared.config.timing.ttl();
-        let fresh = self.planning.at(now) - SignedDuration::try_from(ttl).unwrap_or_default();
-        let found = (0..self.groups.len()).find_map(|index| self.belongs_to(now, index, fresh));
-        let Some((index, term, member)) = found else {
-            return;
-        };
-        self.roster.making_way.remove(&index);
-        let group = self.groups[index].gate.group().clone();
-        self.shared.tell(Event::MakingWay { group, term, member });
-        self.groups[index].election.step_down(now, StepDown::Request);
-    }
-
-    /// Whom a group that is led here is to go to.
-    fn belongs_to(&self, now: Moment, index: Group, fresh: Timestamp) -> Option<(Group, u64, String)> {
-        let config = &self.shared.config;
-        let state = &self.groups[index];
-        let term = state.election.leading(now).filter(|_| state.draining.is_none())?;
-        let (own, name, members) = (&config.holder, state.gate.group().as_str(), &self.roster.members);
-        let led_for = now.since(state.leading_since);
-        let spreads = config.spread && self.leads_several(now);
-        let settled = spreads && led_for >= config.timing.ttl() * STAY && !self.is_busy(index);
-        let better = fleet::better_covered(members, own, name).filter(|_| led_for >= self.patience());
-        let member = better.or_else(|| fleet::preferred(members, name).filter(|_| settled))?;
-        let moves = member.holder != *own && member.last_seen >= fresh;
-        moves.then(|| (index, term, member.instance.clone()))
-    }
-
-    /// How long a leader waits before it makes way: whoever has just given the group up is out of its cool-down by then.
-    fn patience(&self) -> Duration {
-        let timing = self.shared.config.timing;
-        timing.ttl().max(timing.cool_down()) + timing.ttl() / 2
     }
 
     pub(super) fn roster_wake(&self, now: Moment) -> Option<Moment> {

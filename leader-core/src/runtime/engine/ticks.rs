@@ -1,5 +1,6 @@
 //! From due ticks to claims, and from claims to runs.
 
+mod ahead;
 mod patience;
 
 use std::collections::BTreeMap;
@@ -113,9 +114,10 @@ impl Engine {
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                for (job, cursor) in state.jobs.iter().zip(cursors) {
-                    let rule = self.shared.config.jobs[*job].rule.clone();
-                    self.planner.begin(*job, rule, cursor, late_from, server);
+                for (job, cursor) in state.jobs.clone().into_iter().zip(cursors) {
+                    let rule = self.shared.config.jobs[job].rule.clone();
+                    self.tell_of_the_future(job, cursor, server);
+                    self.planner.begin(job, rule, cursor, late_from, server);
                 }
             }
             // The next renewal says the same, and demotes.

@@ -25,6 +25,7 @@ pub(super) fn campaign(keys: &Keys, requests: &[Campaign]) -> Cmd {
         call.push_key(keys.fence(&request.group));
         call.push(&request.holder);
         call.push(millis(request.ttl));
+        call.push(millis(request.longest.max(request.ttl)));
         call.push(request.known);
         call.push(u8::from(request.first_start));
         call.push(u8::from(request.only_one));

@@ -1,6 +1,6 @@
 -- Asks for the leases of groups: all that one candidate looks at in one step, each judged on its own.
 -- KEYS: for each group: lease, state, fence
--- ARGV: for each group: holder, TTL in ms, highest term known, '1' = first start, '1' = the only process of its id, yield in ms
+-- ARGV: for each group: holder, TTL in ms, longest TTL of anybody in ms, highest term known, '1' = first start, '1' = the only process of its id, yield in ms
 -- Gives: for each group: verdict, holder, remaining ms, term, remark; or 'failed' with the error
 local time = redis.call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -50,7 +50,7 @@ local function after_restart(born_in, seen, ttl, longest, led)
   return server.keeps and led and math.min(since_renewal, since_start) or since_start
 end
 
-local function campaign(lease, state, fence, holder, ttl, known, first_start, only_one, yield)
+local function campaign(lease, state, fence, holder, ttl, longest, known, first_start, only_one, yield)
   local kept = redis.call('HMGET', state, 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained', 'holder', 'released', 'vacant', 'first', 'run')
   local born, term, last_holder = tonumber(kept[1]), tonumber(kept[3]) or 0, kept[7]
   local kept_ttl = tonumber(kept[4]) or 0
@@ -69,7 +69,7 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
   end
 
   -- A group without a birth mark has lost its data or never had any: an old leader may still believe.
-  local quarantine = math.max(tonumber(kept[2]) or 0, ttl)
+  local quarantine = math.max(tonumber(kept[2]) or 0, longest)
   local first, born_in = kept[10], kept[11]
   if not born or born > now then
     -- The promise that no leader can be is about this moment only.
@@ -111,8 +111,7 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
   local last = tonumber(redis.call('GET', fence)) or 0
   local released = kept[8] and kept[8] == kept[3]
   local led = seen and not released and known <= math.max(last, term)
-  local longest = math.max(kept_ttl, quarantine)
-  wait = math.max(wait, after_restart(born_in, seen, math.max(kept_ttl, ttl), longest, led))
+  wait = math.max(wait, after_restart(born_in, seen, math.max(kept_ttl, ttl), math.max(kept_ttl, quarantine), led))
   -- A lease that is gone before its end, and was not given back, was taken away: its leader may still believe. One that asks again,
   -- and knows the term, believes no longer.
   if not held and not released and not (is_own(last_holder) and known >= term) then
@@ -137,6 +136,10 @@ local function campaign(lease, state, fence, holder, ttl, known, first_start, on
 
   -- The counter rises even when the data was lost: with the server's clock and with the highest that the caller has seen.
   term = math.max(last + 1, micros, known + 1)
+  if term >= 2 ^ 53 then
+    -- From here on numbers are no longer told apart.
+    error({ err = 'ERR the counter of terms and fences is corrupt: delete ' .. fence .. ' and ' .. state })
+  end
   redis.call('SET', fence, whole(term))
   redis.call('SET', lease, holder, 'PX', whole(ttl))
   redis.call('HSET', state, 'holder', holder, 'term', whole(term), 'ttl', whole(ttl), 'seen', whole(now))
@@ -155,11 +158,11 @@ local of_server = { READONLY = true, NOREPLICAS = true, MASTERDOWN = true, CLUST
 
 local answers = {}
 for i = 1, #KEYS / 3 do
-  local key, arg = 3 * (i - 1), 6 * (i - 1)
+  local key, arg = 3 * (i - 1), 7 * (i - 1)
   local ok, answer = pcall(
     campaign, KEYS[key + 1], KEYS[key + 2], KEYS[key + 3],
-    ARGV[arg + 1], tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3]), ARGV[arg + 4] == '1', ARGV[arg + 5] == '1',
-    tonumber(ARGV[arg + 6])
+    ARGV[arg + 1], tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3]), tonumber(ARGV[arg + 4]), ARGV[arg + 5] == '1',
+    ARGV[arg + 6] == '1', tonumber(ARGV[arg + 7])
   )
   if not ok then
     local text = type(answer) == 'table' and answer.err or tostring(answer)

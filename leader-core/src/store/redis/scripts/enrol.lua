@@ -11,7 +11,8 @@ local function instance(holder)
   return string.match(holder, '^(.*)#') or holder
 end
 
-local revision = redis.call('GET', KEYS[3])
+-- Anything that is no number of ours is made anew.
+local revision = string.match(redis.call('GET', KEYS[3]) or '', '^%d%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?%d?$')
 local function changed()
   revision = string.format('%.0f', math.max((tonumber(revision) or 0) + 1, micros))
   redis.call('SET', KEYS[3], revision)
