@@ -181,6 +181,12 @@ async fn a_counter_that_cannot_rise_grants_nothing() {
     }
     command(&bench, &["DEL", &fence]).await;
     assert!(matches!(campaign(&bench, &a, term).await, Verdict::Acquired { .. }));
+    // Nor does anybody learn a term that cannot be: it would have to be above it for ever.
+    command(&bench, &["HSET", &keys.state, "term", "1000000000000000000"]).await;
+    for who in [&a, &holder("b")] {
+        let answer = bench.store.campaign(vec![bench.wish(who, TTL, term)]).await.remove(0);
+        assert!(answer.is_err(), "{answer:?}");
+    }
 }
 
 /// One group whose keys are of no use does not stand in the way of the others that are asked for with it.

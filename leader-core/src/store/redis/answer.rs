@@ -33,6 +33,15 @@ fn number(text: &str) -> Result<u64, StoreError> {
     text.parse().map_err(|_| odd(&format!("number `{text}`")))
 }
 
+/// A term. One that the scripts' numbers cannot tell from the next is no term of ours: nobody is to learn it.
+fn minted(text: &str) -> Result<u64, StoreError> {
+    let term = number(text)?;
+    if term >= 1 << 53 {
+        return Err(odd(&format!("term `{text}`")));
+    }
+    Ok(term)
+}
+
 /// A millisecond instant.
 pub(super) fn instant(text: &str) -> Result<Timestamp, StoreError> {
     let millis: i64 = text.parse().map_err(|_| odd(&format!("instant `{text}`")))?;
@@ -67,7 +76,7 @@ fn one_campaigned(value: Value) -> Result<Campaigned, StoreError> {
     let [verdict, held_by, remaining, term, remark] = answer.as_slice() else {
         return Err(odd("answer to a campaign"));
     };
-    let term = number(term)?;
+    let term = minted(term)?;
     // A negative remainder is a key without an end.
     let remaining = remaining.parse().ok().map(Duration::from_millis);
     let verdict = match verdict.as_str() {
@@ -123,7 +132,7 @@ pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
         }),
         ["not_yours", held_by, term] => Ok(Renewed::NotYours {
             holder: holder(held_by),
-            term: number(term)?,
+            term: minted(term)?,
         }),
         _ => Err(odd("answer to a renewal")),
     }
