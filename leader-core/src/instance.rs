@@ -6,7 +6,6 @@ mod status;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::oneshot;
@@ -20,7 +19,7 @@ use crate::job::output::JobOutput;
 use crate::job::scope::{self, Scope, Skipped};
 use crate::names::{InstanceId, JobName, Namespace, ServiceName};
 use crate::runtime::config::LifeSpec;
-use crate::runtime::engine::{Aside, Input, Request};
+use crate::runtime::engine::{Input, Request};
 pub use crate::runtime::fleet::Member;
 pub use crate::runtime::requests::StepDownError;
 use crate::runtime::shared::Shared;
@@ -283,16 +282,9 @@ impl Instance {
     /// Outside a tokio runtime whose IO driver is enabled.
     pub async fn run_until_shutdown(&self) -> Result<(), std::io::Error> {
         let mut signals = Signals::install()?;
-        // A runtime that a body blocks hears no signal: the framework's thread listens as well, as long as this future lives.
-        let (_here, gone) = oneshot::channel::<()>();
-        let deputy = self.clone();
-        let aside = Aside(Box::pin(async move {
-            tokio::select! {
-                _ = gone => {}
-                () = deputy.obey_signals() => {}
-            }
-        }));
-        self.shared.send(Input::Request(Request::Aside(aside)));
+        // A runtime that a body blocks hears no signal: a thread listens as well, as long as this future lives.
+        let (_here, gone) = oneshot::channel();
+        signals::deputize(gone, self.clone());
         signals.next().await;
         tracing::info!(instance = %self.id(), "shutting down; a second signal ends the process at once");
         tokio::select! {
@@ -302,18 +294,6 @@ impl Instance {
                 std::process::exit(130)
             }
         }
-    }
-
-    async fn obey_signals(self) {
-        let Ok(mut signals) = Signals::install() else { return };
-        signals.next().await;
-        let (done, _) = oneshot::channel();
-        self.shared.send(Input::Request(Request::Shutdown { done }));
-        signals.next().await;
-        // Whoever waits in the program's own runtime is faster, if it runs.
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        tracing::warn!(instance = %self.id(), "second signal: exiting without the drain");
-        std::process::exit(130)
     }
 
     /// Runs one tick of a job now, on an instance whose store was made by `Embedded::for_test()` or any other: claimed like every run,
@@ -331,7 +311,6 @@ impl Instance {
         over.await.map_err(|_| "the instance has stopped".to_owned())?
     }
 
-    #[cfg(feature = "testing")]
     pub(crate) fn request(&self, request: Request) {
         self.shared.send(Input::Request(request));
     }

@@ -44,3 +44,33 @@ async fn a_second_signal_ends_the_process_at_once() {
         server.resume();
     }
 }
+
+/// A body that blocks the program's only thread keeps it from hearing anything: the signals are obeyed all the same.
+#[tokio::test]
+async fn signals_are_obeyed_under_a_blocked_runtime() {
+    let server = RedisServer::start().await;
+    let mut command = Command::new(program("node"));
+    let url = server.url();
+    command.args([
+        "--store",
+        &url,
+        "--id",
+        "node-1",
+        "--namespace",
+        "blocked",
+        "--ttl",
+        "2s",
+        "--first-start",
+        "--block",
+        "60s",
+    ]);
+    let mut node = Process::start("node", &mut command);
+    let wedged = |line: &str| line.contains("has run nothing for one TTL");
+    node.logs(SOON, "it is blocked", wedged).await;
+    node.signal(Signal::TERM);
+    let left = |line: &str| line.contains("instance left its fleet");
+    node.logs(SOON, "it leaves its fleet", left).await;
+    node.signal(Signal::TERM);
+    let status = node.ended(Duration::from_secs(2)).await;
+    assert_eq!(status.code(), Some(130), "{status}");
+}

@@ -14,7 +14,7 @@ use register::Register;
 use serde_json::{Map, Value, json};
 
 const USAGE: &str = "\
-usage: node --store URL --id NAME --namespace NS --ttl 2s [--first-start] [--only GROUPS] [--register] [--seconds N]
+usage: node --store URL --id NAME --namespace NS --ttl 2s [--first-start] [--only GROUPS] [--register] [--block SPAN] [--seconds N]
 
   --store URL      the Redis or Valkey server of the fleet
   --id NAME        the name of this instance
@@ -23,6 +23,7 @@ usage: node --store URL --id NAME --namespace NS --ttl 2s [--first-start] [--onl
   --first-start    no leader of an earlier life can believe: skips the wait of a group's first start
   --only GROUPS    campaigns in these groups only, such as default,cleanup
   --register       leads one more group, `register`, and writes to a fenced register on the store while it does
+  --block SPAN     blocks its only thread for so long, half a second after the start
   --seconds N      stops by itself, as at SIGTERM";
 
 /// Writes this instance's lines.
@@ -205,6 +206,7 @@ async fn main() -> anyhow::Result<()> {
     let first_start = line.flag("--first-start");
     let only = line.value("--only");
     let register = line.flag("--register");
+    let block = line.span("--block");
     let seconds: Option<u32> = line.parsed("--seconds", "a whole number of seconds");
     line.finish();
 
@@ -233,6 +235,12 @@ async fn main() -> anyhow::Result<()> {
     let instance = bootstrap.await?;
     if let Some(register) = register {
         instance.while_leading(register::GROUP, move |lead| register.clone().hold(lead))?;
+    }
+    if let Some(span) = block {
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            std::thread::sleep(span);
+        });
     }
     let end = async {
         match seconds {

@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use input::{Aside, Input, Refused, Request};
+pub(crate) use input::{Input, Refused, Request};
 pub(crate) use restart::{Kept, drive};
 use stopping::Stopping;
 

@@ -1,8 +1,5 @@
 //! What reaches the engine.
 
-use std::future::Future;
-use std::pin::Pin;
-
 #[cfg(feature = "testing")]
 use jiff::Timestamp;
 use tokio::sync::oneshot;
@@ -106,8 +103,6 @@ pub(crate) enum Request {
     Shutdown {
         done: oneshot::Sender<()>,
     },
-    /// Run something on the framework's thread, which no body blocks.
-    Aside(Aside),
     /// The runtime of the bodies is gone.
     RuntimeGone {
         done: oneshot::Sender<()>,
@@ -135,15 +130,6 @@ pub(crate) enum Request {
         at: Timestamp,
         done: super::ticks::Asker,
     },
-}
-
-/// What is to be run on the framework's thread.
-pub(crate) struct Aside(pub(crate) Pin<Box<dyn Future<Output = ()> + Send>>);
-
-impl std::fmt::Debug for Aside {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Aside")
-    }
 }
 
 /// Why an instance could not start.

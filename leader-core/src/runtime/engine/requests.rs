@@ -25,7 +25,6 @@ impl Engine {
         match request {
             Request::StepDown { group, reason, done } => self.step_down(now, group, reason, done),
             Request::Fleet { answer } => read_fleet(&self.store, answer),
-            Request::Aside(aside) => drop(tokio::spawn(aside.0)),
             Request::Shutdown { done } => self.shut_down(now, done, None),
             Request::RuntimeGone { done } => self.shut_down(now, done, Some(Lost::RuntimeGone)),
             #[cfg(feature = "testing")]

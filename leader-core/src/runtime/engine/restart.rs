@@ -220,7 +220,6 @@ impl Kept {
                     ask_to_step_down(shared, store, group, reason, status, done);
                 }
             }
-            Input::Request(Request::Aside(aside)) => drop(tokio::spawn(aside.0)),
             Input::Request(Request::Fleet { answer }) => read_fleet(store, answer),
             Input::Request(Request::Shutdown { done }) => {
                 self.stop(config.clock.now() + last_words(config.timing), done);
