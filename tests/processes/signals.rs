@@ -10,25 +10,21 @@ use crate::programs::{Process, program};
 
 const SOON: Duration = Duration::from_secs(20);
 
+/// A node that leads at once.
+fn node(server: &RedisServer, namespace: &str, ttl: &str) -> Command {
+    let mut command = Command::new(program("node"));
+    command.args(["--store", &server.url(), "--id", "node-1", "--first-start"]);
+    command.args(["--namespace", namespace, "--ttl", ttl]);
+    command
+}
+
 /// The first signal asks for a drain and a release, which a store that hangs holds up; the second does not wait for that.
 #[tokio::test]
 async fn a_second_signal_ends_the_process_at_once() {
     let server = RedisServer::start().await;
     // What the first has still sent may be executed when the server goes on: each has keys of its own.
     for (second, namespace) in [(Signal::TERM, "signals-1:"), (Signal::INT, "signals-2:")] {
-        let mut command = Command::new(program("node"));
-        let url = server.url();
-        command.args([
-            "--store",
-            &url,
-            "--id",
-            "node-1",
-            "--namespace",
-            namespace,
-            "--ttl",
-            "30s",
-        ]);
-        let mut node = Process::start("node", command.arg("--first-start"));
+        let mut node = Process::start("node", &mut node(&server, namespace, "30s"));
         let elected = |line: &str| line.contains(r#""event":"elected""#);
         node.says(SOON, "it leads", elected).await;
         let listens = || async { node.catches(Signal::TERM) && node.catches(Signal::INT) };
@@ -49,22 +45,7 @@ async fn a_second_signal_ends_the_process_at_once() {
 #[tokio::test]
 async fn signals_are_obeyed_under_a_blocked_runtime() {
     let server = RedisServer::start().await;
-    let mut command = Command::new(program("node"));
-    let url = server.url();
-    command.args([
-        "--store",
-        &url,
-        "--id",
-        "node-1",
-        "--namespace",
-        "blocked",
-        "--ttl",
-        "2s",
-        "--first-start",
-        "--block",
-        "60s",
-    ]);
-    let mut node = Process::start("node", &mut command);
+    let mut node = Process::start("node", node(&server, "blocked", "2s").args(["--block", "60s"]));
     let wedged = |line: &str| line.contains("has run nothing for one TTL");
     node.logs(SOON, "it is blocked", wedged).await;
     node.signal(Signal::TERM);
