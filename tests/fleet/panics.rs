@@ -159,7 +159,9 @@ async fn case_27_a_panic_of_the_framework_is_a_loss_and_it_starts_again(ground: 
     .await;
     let started = diary.pick(|event| matches!(event, Event::Started { .. }).then_some(()));
     assert!(started.is_empty(), "it never left its fleet");
-    assert_eq!(diary.pick(lost).len(), 2);
+    diary
+        .shows("both leads are lost", lost, [Lost::EnginePanicked; 2])
+        .await;
     a.shutdown().await;
     assert!(matches!(a.step_down("steady").await, Err(StepDownError::Stopped)));
 }

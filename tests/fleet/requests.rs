@@ -48,11 +48,11 @@ async fn a_standby_may_end_the_lead_of_another(ground: Ground) {
         (by.as_str(), reason.as_str()),
         (standby.id().as_str(), "two lines of reason")
     );
-    let lost = diary.pick(|event| match event {
+    let lost = |event: &Event| match event {
         Event::Lost { reason, term, .. } => Some((*reason, *term)),
         _ => None,
-    });
-    assert_eq!(lost, [(Lost::SteppedDown, term)]);
+    };
+    diary.shows("the loss", lost, [(Lost::SteppedDown, term)]).await;
     assert!(!leader.is_leader("yearly"));
     leads(&standby, "yearly").await;
     // The request ended with its term: the new leader is left alone.
@@ -72,8 +72,8 @@ async fn a_leader_that_asked_for_it_itself_and_one_that_is_asked_end_alike(groun
     one.unwrap();
     // The one that came second may find the lease vacant already.
     assert!(two.is_ok() || matches!(two, Err(StepDownError::NotLed(_))), "{two:?}");
-    let lost = diary.pick(|event| matches!(event, Event::Lost { .. }).then_some(()));
-    assert_eq!(lost.len(), 1);
+    let lost = |event: &Event| matches!(event, Event::Lost { .. }).then_some(());
+    diary.shows("one loss", lost, [()]).await;
     leader.shutdown().await;
     standby.shutdown().await;
 }

@@ -221,11 +221,11 @@ async fn on_a_store_for_tests_nothing_fires_but_by_hand() {
             .all(|played| played.scheduled_at == at && played.on == leader.id().as_str())
     );
     assert_eq!(stage.played("first").len(), 1);
-    let origins = diary.pick(|event| match event {
+    let origins = |event: &Event| match event {
         Event::RunStarted { origin, .. } => Some(*origin),
         _ => None,
-    });
-    assert_eq!(origins, [Origin::Manual; 3]);
+    };
+    diary.shows("three runs by hand", origins, [Origin::Manual; 3]).await;
     leader.shutdown().await;
     standby.shutdown().await;
 }

@@ -267,6 +267,17 @@ impl Diary {
         self.all().iter().filter_map(|stamped| pick(&stamped.event)).collect()
     }
 
+    /// Waits for so many events, and compares. What an instance does may be seen before the event that tells of it is read here.
+    pub(crate) async fn shows<T, E>(&self, what: &str, pick: impl Fn(&Event) -> Option<T>, expected: E)
+    where
+        T: std::fmt::Debug + PartialEq,
+        E: AsRef<[T]>,
+    {
+        let expected = expected.as_ref();
+        eventually(SOON, what, || async { self.pick(&pick).len() >= expected.len() }).await;
+        assert_eq!(self.pick(&pick), expected, "{what}");
+    }
+
     /// Waits for an event.
     pub(crate) async fn tells<T>(&self, what: &str, pick: impl Fn(&Event) -> Option<T>) -> T {
         eventually(SOON, what, || async { !self.pick(&pick).is_empty() }).await;

@@ -242,11 +242,11 @@ async fn case_46_fault_h_a_finishing_body_keeps_its_slot() {
     assert_eq!(b_stage.played("finishing").len(), 0, "never two at once");
     go_on.notify_one();
     b_stage.has_played("finishing", 1).await;
-    let done = diary.pick(|event| match event {
+    let done = |event: &Event| match event {
         Event::Decided { outcome, fence, .. } if *fence != 0 => Some(*outcome),
         _ => None,
-    });
-    assert_eq!(done, [Outcome::Ran(Ran::Ok)], "its result counts");
+    };
+    diary.shows("its result counts", done, [Outcome::Ran(Ran::Ok)]).await;
     b.shutdown().await;
     a.shutdown().await;
 }

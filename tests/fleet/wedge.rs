@@ -151,7 +151,9 @@ async fn a_runtime_whose_every_worker_is_blocked_gives_its_leases_up_and_comes_b
     println!("blocked: the other leads after {took:?} of a TTL of {TTL:?}");
     let since = diary.tells("the wedge", wedged).await;
     assert!(since + ms(50) >= blocked, "counted from a probe of after the block");
-    assert_eq!(diary.pick(lost), [Lost::Wedged, Lost::Wedged]);
+    diary
+        .shows("both leads are lost", lost, [Lost::Wedged, Lost::Wedged])
+        .await;
     for group in groups {
         assert!(!a.is_leader(group));
         assert_eq!(role(&a, group), Role::Standby);
@@ -225,7 +227,7 @@ async fn a_blocked_runtime_of_one_thread_is_wedged_too(ground: Ground) {
         TTL + 2 * timing().renew() + ms(300),
         "the hand-over of a wedged instance",
     );
-    assert_eq!(diary.pick(lost), [Lost::Wedged]);
+    diary.shows("the lead is lost", lost, [Lost::Wedged]).await;
     // Its handle is not: whoever asks from elsewhere is answered while it is wedged.
     assert!(a.ledger("yearly").await.is_ok());
     diary.tells("the recovery", recovered).await;
@@ -296,7 +298,7 @@ async fn a_body_that_finishes_outlives_a_wedge(ground: Ground) {
         TTL + 2 * timing().renew() + ms(300),
         "the hand-over of a wedged instance",
     );
-    assert_eq!(diary.pick(lost), [Lost::Wedged]);
+    diary.shows("the lead is lost", lost, [Lost::Wedged]).await;
     assert_eq!(running.load(Ordering::SeqCst), 1, "the body goes on");
     b_stage.has_played("finishing", 2).await;
     assert_eq!(most.load(Ordering::SeqCst), 1, "never two at once");
@@ -357,14 +359,15 @@ async fn a_panic_during_a_wedge_does_not_end_it() {
     testing::panic(&a);
     diary.tells("the recovery", recovered).await;
     leads(&a, "yearly").await;
-    let order = diary.pick(|event| match event {
+    let order = |event: &Event| match event {
         Event::RuntimeWedged { .. } => Some("wedged"),
         Event::EnginePanicked { .. } => Some("panicked"),
         Event::RuntimeRecovered => Some("recovered"),
         Event::Elected { .. } => Some("elected"),
         _ => None,
-    });
-    assert_eq!(order, ["wedged", "panicked", "recovered", "elected"]);
+    };
+    let expected = ["wedged", "panicked", "recovered", "elected"];
+    diary.shows("the order", order, expected).await;
     a.shutdown().await;
     users.end().await;
 }
