@@ -44,7 +44,7 @@ pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME,
 pub use schedule::missed::{Missed, MissedReason};
 pub use schedule::{
     Cron, CronError, Days, DurationError, Every, MAX_EXPRESSION, MAX_PERIOD, MIN_PERIOD, Message, PeriodError,
-    Schedule, ScheduleError, parse_duration,
+    Schedule, ScheduleError, TZDB_VERSION, Zone, ZoneError, parse_duration,
 };
 pub use store::embedded::Embedded;
 pub use store::{Finding, FindingKind, JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};

@@ -3,6 +3,7 @@
 use super::calendar::Calendar;
 use super::every::Every;
 use super::gate::{Cron, Days};
+use super::zone::Zone;
 
 const WEEKDAYS: [&str; 7] = [
     "Sundays",
@@ -27,11 +28,15 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
+/// When the ticks of a period of days are.
+const COUNTED: &str = " at 00:00 (UTC), counted from 1970-01-01";
 /// More times than these are shown as written.
 const MAX_TIMES: usize = 3;
 
 pub(super) fn every(every: Every) -> String {
     let ms = every.period().as_millis();
+    // Whole days from the epoch end at midnight, and it is of interest on which days.
+    let days = if ms.is_multiple_of(86_400_000) { COUNTED } else { "" };
     for (size, unit) in [
         (86_400_000, "day"),
         (3_600_000, "hour"),
@@ -40,7 +45,7 @@ pub(super) fn every(every: Every) -> String {
         (1, "millisecond"),
     ] {
         if ms.is_multiple_of(size) {
-            return repeat(ms / size, unit);
+            return repeat(ms / size, unit) + days;
         }
     }
     format!("every {every}")
@@ -55,9 +60,16 @@ fn repeat(count: u128, unit: &str) -> String {
 }
 
 /// `None`: show it as written.
-pub(super) fn cron(calendar: &Calendar) -> Option<String> {
+pub(super) fn cron(calendar: &Calendar, zone: &Zone) -> Option<String> {
     let cron = calendar.cron();
     let days = days(cron)?;
+    // Where it is so late matters to everything but even steps through all hours of all days.
+    let place = format!(" ({zone})");
+    let days_there = if days.is_empty() && zone.is_utc() {
+        String::new()
+    } else {
+        days.clone() + &place
+    };
     let (second, minute, hour) = cron.time();
     let hour = u64::from(hour);
     let (minutes, hours) = (values(minute), values(hour));
@@ -66,16 +78,16 @@ pub(super) fn cron(calendar: &Calendar) -> Option<String> {
         && step_is(minute, 60, 1)
         && step_is(hour, 24, 1)
     {
-        return Some(repeat(step, "second") + &days);
+        return Some(repeat(step, "second") + &days_there);
     }
     if second != 1 {
         return None;
     }
     if step_is(hour, 24, 1) {
         return match (step(minute, 60), &minutes[..]) {
-            (Some(60), _) => Some(format!("every hour{days}")),
-            (Some(step), _) => Some(repeat(step, "minute") + &days),
-            (None, [minute]) => Some(format!("every hour at minute {minute}{days}")),
+            (Some(60), _) => Some(format!("every hour{days_there}")),
+            (Some(step), _) => Some(repeat(step, "minute") + &days_there),
+            (None, [minute]) => Some(format!("every hour at minute {minute}{days}{place}")),
             _ => None,
         };
     }
@@ -83,7 +95,7 @@ pub(super) fn cron(calendar: &Calendar) -> Option<String> {
         && let Some(step) = step(hour, 24)
         && step < 12
     {
-        return Some(repeat(step, "hour") + &days);
+        return Some(repeat(step, "hour") + &days + &place);
     }
     let times: Vec<_> = hours
         .iter()
@@ -94,7 +106,7 @@ pub(super) fn cron(calendar: &Calendar) -> Option<String> {
         return None;
     }
     let every_day = if days.is_empty() { " every day" } else { &days };
-    Some(format!("at {}{every_day}", join(&times)))
+    Some(format!("at {}{every_day}{place}", join(&times)))
 }
 
 /// The days with a blank before them; empty for every day.

@@ -1,7 +1,7 @@
 //! When a job is due: pure functions of an expression and an instant.
 //!
 //! Nothing here reads a clock. Expressions are read by the [gate](Cron), the only parser, at compile time and at run time alike; the
-//! calendar search works on wall-clock seconds, which are UTC as long as no zone is given.
+//! calendar search works on wall-clock seconds, and `zoned` says which instants these are.
 
 mod calendar;
 mod describe;
@@ -14,6 +14,8 @@ pub mod planner;
 pub mod planning;
 #[cfg(test)]
 mod tests;
+mod zone;
+mod zoned;
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,13 +29,37 @@ pub use duration::{DurationError, checked_duration, parse_duration};
 pub use every::{Every, MAX_PERIOD, MIN_PERIOD, PeriodError};
 pub use gate::{Cron, CronError, Days, MAX_EXPRESSION};
 pub use message::Message;
+pub use zone::{TZDB_VERSION, Zone, ZoneError};
+use zoned::Zoned;
 
-/// When a job is due: a cron expression in UTC, or a fixed period.
+/// When a job is due: a cron expression on the wall clock of a zone (UTC, unless said otherwise), or a fixed period of real time.
 ///
-/// Its text form (`Display`, and back with `FromStr`) is stable: `cron "*/5 * * * *"`, `cron "0 0 9 1 * MON" days or`, `every 1h30m`. Two
-/// schedules are equal when it is; blanks between fields count as one, and a period is written in one way only.
+/// Its text form (`Display`, and back with `FromStr`) is stable: `cron "*/5 * * * *"`, `cron "0 0 9 1 * MON" days or`,
+/// `cron "30 2 * * *" timezone Europe/Berlin`, `every 1h30m`. Two schedules are equal when it is; blanks between fields count as one, and
+/// a period is written in one way only.
 ///
-/// The ticks of a cron expression are whole seconds of the years 1970 to 2100.
+/// The ticks of a cron expression are whole seconds of the years 1970 to 2100 of its wall clock.
+///
+/// # When clocks change
+///
+/// An expression without `*` in second, minute and hour names times of the day, and each fires once: one that the clock leaves out fires
+/// at the end of the gap, one that it shows twice fires at the first passing. All other expressions follow real time: they fire
+/// whenever the clock matches, so that `*/15 * * * *` never pauses and never doubles.
+///
+/// ```
+/// use leader_core::{Schedule, Zone};
+///
+/// let nightly = Schedule::cron("30 2 * * *")?.in_zone(Zone::new("Europe/Berlin").unwrap())?;
+/// let ticks: Vec<_> = nightly.ticks("2026-03-28T12:00:00Z".parse()?).take(2).collect();
+/// // On the 29th there is no 02:30: the clock goes from 02:00 to 03:00, which is 01:00 UTC.
+/// assert_eq!(ticks, ["2026-03-29T01:00:00Z".parse()?, "2026-03-30T00:30:00Z".parse()?]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # What a day is
+///
+/// A period counts real time since 1970-01-01T00:00:00Z, and `1d` is 24 hours: `every 7d` fires on Thursdays at 00:00 UTC, whatever
+/// clocks do. A time of the day in some place, or the first of a month, is a cron expression with a zone.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     text: Arc<str>,
@@ -42,7 +68,7 @@ pub struct Schedule {
 
 #[derive(Clone, Debug)]
 enum Rule {
-    Cron(Arc<Calendar>),
+    Cron(Arc<Calendar>, Zone),
     Every(Every),
 }
 
@@ -66,11 +92,30 @@ pub enum ScheduleError {
         /// The fault and its place.
         error: DurationError,
     },
+    /// The name of the time zone was refused.
+    #[error("{}", error.message(name))]
+    Zone {
+        /// The name.
+        name: String,
+        /// The fault.
+        error: ZoneError,
+    },
+    /// A period was given a time zone.
+    #[error(
+        "`{period}` has no time zone, and was given `{zone}`: a period counts real time since 1970-01-01T00:00:00Z, whatever clocks do; \
+         name times of the day with `cron`, or take the zone out"
+    )]
+    ZoneOfPeriod {
+        /// The schedule.
+        period: String,
+        /// The zone.
+        zone: &'static str,
+    },
     /// The period is out of bounds.
     #[error("invalid period: {0}")]
     Period(#[from] PeriodError),
     /// The text is not what `Display` of a [`Schedule`] writes.
-    #[error("`{text}` is no schedule: write `cron \"…\"` or `every …`")]
+    #[error("`{text}` is no schedule: write `cron \"…\"`, `cron \"…\" timezone …` or `every …`")]
     Form {
         /// The text.
         text: String,
@@ -125,8 +170,28 @@ impl Schedule {
         };
         Self {
             text: format!("cron \"{}\"{days}", fields.join(" ")).into(),
-            rule: Rule::Cron(Arc::new(Calendar::new(cron))),
+            rule: Rule::Cron(Arc::new(Calendar::new(cron)), Zone::UTC),
         }
+    }
+
+    /// The same expression on the wall clock of another zone.
+    ///
+    /// # Errors
+    /// [`ScheduleError::ZoneOfPeriod`] when it is a period and the zone is not UTC.
+    pub fn in_zone(self, zone: Zone) -> Result<Self, ScheduleError> {
+        let (calendar, old) = match self.rule {
+            Rule::Cron(calendar, old) => (calendar, old),
+            Rule::Every(_) if zone.is_utc() => return Ok(self),
+            Rule::Every(_) => {
+                let (period, zone) = (self.text.to_string(), zone.name());
+                return Err(ScheduleError::ZoneOfPeriod { period, zone });
+            }
+        };
+        let bare = self.text.strip_suffix(&suffix(&old)).unwrap_or(&self.text);
+        Ok(Self {
+            text: (bare.to_owned() + &suffix(&zone)).into(),
+            rule: Rule::Cron(calendar, zone),
+        })
     }
 
     /// The schedule of a period: ticks at its multiples since the Unix epoch.
@@ -146,11 +211,21 @@ impl Schedule {
         }
     }
 
+    /// The zone on whose wall clock a cron expression is read; a period has none.
+    #[must_use]
+    pub fn zone(&self) -> Option<&Zone> {
+        match &self.rule {
+            Rule::Cron(_, zone) => Some(zone),
+            Rule::Every(_) => None,
+        }
+    }
+
     /// The first tick after `after`, never `after` itself; `None` when there is none any more, which is no error.
     #[must_use]
     pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
         match &self.rule {
-            Rule::Cron(calendar) => instant(calendar.next(wall(after))?),
+            Rule::Cron(calendar, zone) if zone.is_utc() => instant(calendar.next(second(after))?),
+            Rule::Cron(calendar, zone) => instant(zoned(calendar, zone).next(second(after))?),
             Rule::Every(every) => every.next(after),
         }
     }
@@ -159,7 +234,8 @@ impl Schedule {
     #[must_use]
     pub fn prev(&self, at: Timestamp) -> Option<Timestamp> {
         match &self.rule {
-            Rule::Cron(calendar) => instant(calendar.prev(wall(at))?),
+            Rule::Cron(calendar, zone) if zone.is_utc() => instant(calendar.prev(second(at))?),
+            Rule::Cron(calendar, zone) => instant(zoned(calendar, zone).prev(second(at))?),
             Rule::Every(every) => every.prev(at),
         }
     }
@@ -168,16 +244,22 @@ impl Schedule {
     #[must_use]
     pub fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
         match &self.rule {
-            Rule::Cron(calendar) => calendar.count(wall(after), wall(until)),
+            Rule::Cron(calendar, zone) if zone.is_utc() => calendar.count(second(after), second(until)),
+            Rule::Cron(calendar, zone) => zoned(calendar, zone).count(second(after), second(until)),
             Rule::Every(every) => every.count(after, until),
         }
     }
 
-    /// The schedule in simple words, such as `at 09:00 on weekdays`; as written when no sentence is certainly right.
+    /// The ticks after `after`, in order.
+    pub fn ticks(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
+        std::iter::successors(self.next(after), |tick| self.next(*tick))
+    }
+
+    /// The schedule in simple words, such as `at 09:00 on weekdays (UTC)`; as written when no sentence is certainly right.
     #[must_use]
     pub fn describe(&self) -> String {
         match &self.rule {
-            Rule::Cron(calendar) => describe::cron(calendar).unwrap_or_else(|| self.text.to_string()),
+            Rule::Cron(calendar, zone) => describe::cron(calendar, zone).unwrap_or_else(|| self.text.to_string()),
             Rule::Every(every) => describe::every(*every),
         }
     }
@@ -189,13 +271,27 @@ impl Schedule {
     }
 }
 
-/// The UTC wall clock's whole second at an instant; its past second inside of one, before the epoch too.
-fn wall(at: Timestamp) -> i64 {
+/// What a zone adds to the text form.
+fn suffix(zone: &Zone) -> String {
+    if zone.is_utc() {
+        String::new()
+    } else {
+        format!(" timezone {zone}")
+    }
+}
+
+fn zoned<'a>(calendar: &'a Calendar, zone: &'a Zone) -> Zoned<'a> {
+    let tz = zone.tz();
+    Zoned { calendar, tz }
+}
+
+/// The whole second of an instant; the past one inside of it, before the epoch too.
+fn second(at: Timestamp) -> i64 {
     at.as_second() - i64::from(at.subsec_nanosecond() < 0)
 }
 
-fn instant(wall: i64) -> Option<Timestamp> {
-    Timestamp::from_second(wall).ok()
+fn instant(second: i64) -> Option<Timestamp> {
+    Timestamp::from_second(second).ok()
 }
 
 impl PartialEq for Schedule {
@@ -220,16 +316,26 @@ impl FromStr for Schedule {
         if let Some(period) = text.strip_prefix("every ") {
             return Self::every(period);
         }
+        let form = || ScheduleError::Form { text: text.to_owned() };
         let parts = text.strip_prefix("cron \"").and_then(|rest| rest.rsplit_once('"'));
-        let (expr, days) = match parts {
-            Some((expr, "")) => (expr, Days::Unsaid),
-            Some((expr, " days or")) => (expr, Days::Or),
-            Some((expr, " days and")) => (expr, Days::And),
-            _ => {
-                let text = text.to_owned();
-                return Err(ScheduleError::Form { text });
-            }
+        let (expr, rest) = parts.ok_or_else(form)?;
+        let (days, zone) = match rest.split_once(" timezone ") {
+            Some((days, zone)) => (days, Some(zone)),
+            None => (rest, None),
         };
-        Self::cron_with(expr, days)
+        let days = match days {
+            "" => Days::Unsaid,
+            " days or" => Days::Or,
+            " days and" => Days::And,
+            _ => return Err(form()),
+        };
+        let schedule = Self::cron_with(expr, days)?;
+        match zone {
+            Some(name) => schedule.in_zone(Zone::new(name).map_err(|error| ScheduleError::Zone {
+                name: name.to_owned(),
+                error,
+            })?),
+            None => Ok(schedule),
+        }
     }
 }

@@ -17,6 +17,10 @@ fn cron(expr: &str) -> Schedule {
     Schedule::cron(expr).unwrap_or_else(|error| panic!("{error}"))
 }
 
+fn in_zone(expr: &str, zone: &str) -> Schedule {
+    cron(expr).in_zone(Zone::new(zone).unwrap()).unwrap()
+}
+
 /// The first ticks after an instant, as dates.
 fn dates(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
     let mut tick = at(after);
@@ -303,6 +307,32 @@ fn the_text_form_is_stable() {
             Schedule::cron_with("0 0 0 1 * *", Days::And).unwrap(),
             "cron \"0 0 0 1 * *\"",
         ),
+        (
+            in_zone("30 2 * * *", "Europe/Berlin"),
+            "cron \"30 2 * * *\" timezone Europe/Berlin",
+        ),
+        (
+            Schedule::cron_with("0 0 0 1 * MON", Days::Or)
+                .and_then(|schedule| schedule.in_zone(Zone::new("Etc/GMT-2").unwrap()))
+                .unwrap(),
+            "cron \"0 0 0 1 * MON\" days or timezone Etc/GMT-2",
+        ),
+        (in_zone("@daily", "UTC"), "cron \"@daily\""),
+        (in_zone("@daily", "Etc/UTC"), "cron \"@daily\" timezone Etc/UTC"),
+        (
+            in_zone("@daily", "Europe/Berlin")
+                .in_zone(Zone::new("Asia/Tokyo").unwrap())
+                .unwrap(),
+            "cron \"@daily\" timezone Asia/Tokyo",
+        ),
+        (
+            in_zone("@daily", "Asia/Tokyo").in_zone(Zone::UTC).unwrap(),
+            "cron \"@daily\"",
+        ),
+        (
+            Schedule::every("90s").unwrap().in_zone(Zone::UTC).unwrap(),
+            "every 1m30s",
+        ),
         (Schedule::every("90s").unwrap(), "every 1m30s"),
         (Schedule::from_period(Duration::from_secs(30)).unwrap(), "every 30s"),
     ] {
@@ -318,6 +348,8 @@ fn the_text_form_is_stable() {
         "cron \"@daily",
         "cron \"@daily\" days",
         "cron \"@daily\" ",
+        "cron \"@daily\" timezone",
+        "cron \"@daily\" Europe/Berlin",
     ] {
         assert!(
             matches!(text.parse::<Schedule>(), Err(ScheduleError::Form { .. })),
@@ -342,6 +374,19 @@ fn errors_own_what_they_show() {
             "invalid period: the period is shorter than 100ms",
         ),
         ("x".parse(), "`x` is no schedule"),
+        (
+            "cron \"@daily\" timezone europe/berlin".parse(),
+            "invalid time zone: `europe/berlin` is not in the time zone database\n  europe/berlin\n  ^^^^^^^^^^^^^\n\
+             help: did you mean `Europe/Berlin`?",
+        ),
+        (
+            "cron \"@daily\" timezone Europe/Berlin days or".parse(),
+            "invalid time zone: `Europe/Berlin days or` is not in",
+        ),
+        (
+            Schedule::every("7d").and_then(|schedule| schedule.in_zone(Zone::new("Europe/Berlin").unwrap())),
+            "`every 7d` has no time zone, and was given `Europe/Berlin`: a period counts real time",
+        ),
     ] {
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with(text), "{error}");
@@ -356,18 +401,21 @@ fn schedules_are_told_in_words_or_shown() {
         ("* * * * *", "every minute"),
         ("*/5 * * * *", "every 5 minutes"),
         ("0,30 * * * *", "every 30 minutes"),
-        ("*/5 * * * 1-5", "every 5 minutes on weekdays"),
+        ("*/5 * * * 1-5", "every 5 minutes on weekdays (UTC)"),
         ("@hourly", "every hour"),
-        ("5 * * * *", "every hour at minute 5"),
-        ("0 */6 * * *", "every 6 hours"),
-        ("@daily", "at 00:00 every day"),
-        ("0 9 * * 1-5", "at 09:00 on weekdays"),
-        ("0 9 * * SAT,SUN", "at 09:00 on weekends"),
-        ("30 8,17 * * *", "at 08:30 and 17:30 every day"),
-        ("0 9 * * MON,WED,FRI", "at 09:00 on Mondays, Wednesdays and Fridays"),
-        ("@weekly", "at 00:00 on Sundays"),
-        ("@monthly", "at 00:00 on day 1 of every month"),
-        ("@yearly", "at 00:00 on January 1"),
+        ("5 * * * *", "every hour at minute 5 (UTC)"),
+        ("0 */6 * * *", "every 6 hours (UTC)"),
+        ("@daily", "at 00:00 every day (UTC)"),
+        ("0 9 * * 1-5", "at 09:00 on weekdays (UTC)"),
+        ("0 9 * * SAT,SUN", "at 09:00 on weekends (UTC)"),
+        ("30 8,17 * * *", "at 08:30 and 17:30 every day (UTC)"),
+        (
+            "0 9 * * MON,WED,FRI",
+            "at 09:00 on Mondays, Wednesdays and Fridays (UTC)",
+        ),
+        ("@weekly", "at 00:00 on Sundays (UTC)"),
+        ("@monthly", "at 00:00 on day 1 of every month (UTC)"),
+        ("@yearly", "at 00:00 on January 1 (UTC)"),
         // Steps that do not divide the hour or the day evenly are no period.
         ("*/7 * * * *", "cron \"*/7 * * * *\""),
         ("*/59 * * * *", "cron \"*/59 * * * *\""),
@@ -390,10 +438,20 @@ fn schedules_are_told_in_words_or_shown() {
         ("30s", "every 30 seconds"),
         ("90s", "every 90 seconds"),
         ("90m", "every 90 minutes"),
-        ("24h", "every day"),
+        ("24h", "every day at 00:00 (UTC), counted from 1970-01-01"),
+        ("7d", "every 7 days at 00:00 (UTC), counted from 1970-01-01"),
+        ("36h", "every 36 hours"),
         ("250ms", "every 250 milliseconds"),
     ] {
         assert_eq!(Schedule::every(text).unwrap().describe(), words);
+    }
+    for (expr, words) in [
+        ("*/5 * * * *", "every 5 minutes (Asia/Kolkata)"),
+        ("@hourly", "every hour (Asia/Kolkata)"),
+        ("0 9 * * 1-5", "at 09:00 on weekdays (Asia/Kolkata)"),
+        ("0 0 L * *", "cron \"0 0 L * *\" timezone Asia/Kolkata"),
+    ] {
+        assert_eq!(in_zone(expr, "Asia/Kolkata").describe(), words, "{expr}");
     }
 }
 
