@@ -10,7 +10,7 @@ use crate::job::extract::Needs;
 use crate::job::record::{Body, Record, Trigger};
 use crate::names::{DEFAULT_GROUP, GroupName, JobName};
 use crate::runtime::config::{JobSpec, LifeSpec};
-use crate::schedule::planner::{DEFAULT_GRACE, Rule};
+use crate::schedule::planner::{self, DEFAULT_GRACE, Rule};
 use crate::schedule::{Schedule, ScheduleError};
 
 /// Changes to one job; given to [`Bootstrap::job`].
@@ -94,6 +94,8 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, faults: &mut Faults) -> Gath
                     schedule,
                     grace: record.grace.unwrap_or(DEFAULT_GRACE),
                     missed: record.missed,
+                    jitter: record.jitter.unwrap_or_default(),
+                    seed: planner::seed(record.name),
                 },
                 timeout: record.timeout,
                 on_loss: record.on_loss,

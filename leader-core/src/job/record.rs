@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::extract::{Given, Needs};
 use super::output::JobError;
 use super::scope::Skipped;
+use crate::schedule::Days;
 use crate::schedule::missed::Missed;
 
 /// How a run's body ended by itself.
@@ -53,6 +54,10 @@ pub struct Record {
     pub(crate) group: &'static str,
     pub(crate) module: &'static str,
     pub(crate) trigger: Trigger,
+    /// The zone of a cron expression; UTC, unless said.
+    pub(crate) timezone: Option<&'static str>,
+    pub(crate) days: Days,
+    pub(crate) jitter: Option<Duration>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) grace: Option<Duration>,
     pub(crate) missed: Missed,
@@ -88,6 +93,9 @@ impl Record {
             group,
             module,
             trigger: Trigger::Call,
+            timezone: None,
+            days: Days::Unsaid,
+            jitter: None,
             timeout: None,
             grace: None,
             missed: Missed::Latest,
@@ -101,6 +109,30 @@ impl Record {
     pub const fn job(self, trigger: Trigger, run: RunFn, needs: NeedsFn) -> Self {
         let body = Some(Body { run, needs });
         Self { trigger, body, ..self }
+    }
+
+    /// The zone of the cron expression.
+    #[must_use]
+    pub const fn timezone(self, zone: &'static str) -> Self {
+        Self {
+            timezone: Some(zone),
+            ..self
+        }
+    }
+
+    /// How the day fields of the cron expression combine.
+    #[must_use]
+    pub const fn days(self, days: Days) -> Self {
+        Self { days, ..self }
+    }
+
+    /// The most that a tick is due later than planned.
+    #[must_use]
+    pub const fn jitter(self, jitter: Duration) -> Self {
+        Self {
+            jitter: Some(jitter),
+            ..self
+        }
     }
 
     /// The bound of a run.

@@ -3,6 +3,8 @@
 //! Pure: it is told what time it is. Ticks of a job are decided strictly in planned order; a job has one decision under way at a
 //! time, and the next is made from the cursor that the store answered.
 
+mod jitter;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
@@ -11,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Schedule;
 use super::missed::{Missed, MissedReason, Passed};
+pub use jitter::seed;
 
 /// How late a tick may be and still simply run, unless the job says otherwise; never more than the distance to the next tick.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
@@ -27,6 +30,10 @@ pub struct Rule {
     pub grace: Duration,
     /// What becomes of later ones.
     pub missed: Missed,
+    /// The most that a tick is due later than planned.
+    pub jitter: Duration,
+    /// What [`seed`] gives for the job's name: jobs of one schedule have offsets of their own.
+    pub seed: u64,
 }
 
 /// One step of a decision.
@@ -67,9 +74,9 @@ pub struct Planner {
 struct Plan {
     rule: Rule,
     cursor: Timestamp,
-    /// Ticks from here on are late, however old.
+    /// Ticks that are due from here on are late, however old.
     late_from: Option<Timestamp>,
-    /// Late ticks up to here are run one after another: nobody could have run them in time.
+    /// Late ticks that were due up to here are run one after another: nobody could have run them in time.
     in_turn_until: Option<Timestamp>,
     wake: Option<Timestamp>,
     /// Due, and not to be decided yet.
@@ -98,13 +105,6 @@ impl Planner {
         if let Some(plan) = self.plans.remove(&job) {
             self.decided.insert(job, plan.cursor);
         }
-    }
-
-    /// The next planned tick of a job.
-    #[must_use]
-    pub fn next_of(&self, job: usize) -> Option<Timestamp> {
-        let plan = self.plans.get(&job)?;
-        plan.rule.schedule.next(plan.cursor)
     }
 
     /// When [`due`](Self::due) is worth calling next.
@@ -197,23 +197,22 @@ impl Planner {
     }
 
     fn await_next(&mut self, job: usize) {
-        let next = self.next_of(job);
-        match next {
-            Some(at) => self.look_at(job, at),
-            None => {
-                if let Some(plan) = self.plans.get_mut(&job) {
-                    plan.wake = None;
-                }
+        let Some(plan) = self.plans.get_mut(&job) else { return };
+        match plan.rule.schedule.next(plan.cursor) {
+            Some(next) => {
+                let due = plan.rule.due(next);
+                self.look_at(job, due);
             }
+            None => plan.wake = None,
         }
     }
 }
 
 impl Plan {
-    /// What is to become of every tick in (cursor, now], in order.
+    /// What is to become of every tick after the cursor that is due, in order.
     fn decide(&mut self, now: Timestamp) -> Vec<Step> {
         let schedule = &self.rule.schedule;
-        let Some(newest) = schedule.prev(now).filter(|tick| *tick > self.cursor) else {
+        let Some(newest) = self.rule.newest_due(now).filter(|tick| *tick > self.cursor) else {
             self.late_from = None;
             return Vec::new();
         };
@@ -250,7 +249,8 @@ impl Plan {
                 }];
             }
         }
-        if let Some(tick) = first_late.filter(|tick| self.in_turn_until.is_some_and(|until| *tick <= until)) {
+        let in_turn = |tick: &Timestamp| self.in_turn_until.is_some_and(|until| self.rule.due(*tick) <= until);
+        if let Some(tick) = first_late.filter(in_turn) {
             self.late_from = schedule.next(tick);
             return vec![Step {
                 tick,
@@ -283,16 +283,16 @@ impl Plan {
     ///
     /// Within `grace`, and never past the distance to the next tick: so by age alone only the newest can be late.
     fn first_late(&self, newest: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        let schedule = &self.rule.schedule;
         let after_drain = self.late_from.and_then(|from| {
-            let from = from.max(self.cursor + SignedDuration::from_nanos(1));
-            schedule
-                .next(from - SignedDuration::from_nanos(1))
-                .filter(|tick| *tick <= newest)
+            let first = self.rule.first_due(from)?;
+            let first = if first > self.cursor {
+                first
+            } else {
+                self.rule.schedule.next(self.cursor)?
+            };
+            (first <= newest).then_some(first)
         });
-        let age = now.duration_since(newest);
-        let by_age =
-            (age <= SignedDuration::try_from(self.rule.grace).unwrap_or(SignedDuration::MAX)).then_some(newest);
+        let by_age = self.rule.is_in_time(newest, now).then_some(newest);
         match (after_drain, by_age) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

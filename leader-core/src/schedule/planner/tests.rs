@@ -6,12 +6,18 @@ fn at(text: &str) -> Timestamp {
     format!("2026-03-02T{text}Z").parse().unwrap()
 }
 
-fn planner(every: &str, missed: Missed, cursor: &str, late_from: Option<&str>) -> Planner {
-    let rule = Rule {
-        schedule: Schedule::every(every).unwrap(),
+fn rule(schedule: Schedule, missed: Missed) -> Rule {
+    Rule {
+        schedule,
         grace: DEFAULT_GRACE,
         missed,
-    };
+        jitter: Duration::ZERO,
+        seed: seed("job"),
+    }
+}
+
+fn planner(every: &str, missed: Missed, cursor: &str, late_from: Option<&str>) -> Planner {
+    let rule = rule(Schedule::every(every).unwrap(), missed);
     let mut planner = Planner::default();
     planner.begin(0, rule, at(cursor), late_from.map(at), at("12:00:38"));
     planner
@@ -198,11 +204,7 @@ fn a_decision_that_was_not_carried_out_is_made_by_age() {
 fn case_31_the_cursor_is_read_anew_at_each_term() {
     let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
     planner.end(0);
-    let rule = Rule {
-        schedule: Schedule::every("10s").unwrap(),
-        grace: DEFAULT_GRACE,
-        missed: Missed::Latest,
-    };
+    let rule = rule(Schedule::every("10s").unwrap(), Missed::Latest);
     planner.begin(0, rule, at("17:00:00"), None, at("17:00:00"));
     assert_eq!(steps(&mut planner, "17:00:03"), []);
     assert_eq!(planner.next_wake(), Some(at("17:00:10")));

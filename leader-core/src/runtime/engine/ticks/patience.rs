@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use jiff::SignedDuration;
-
 use super::super::Engine;
 use crate::clock::Moment;
 use crate::store::{Claim, ClaimBatch, Want};
@@ -48,7 +46,7 @@ impl Engine {
         if now.since(since) <= 2 * (timing.operation() + timing.retry()) {
             return true;
         }
-        let grace = SignedDuration::try_from(self.shared.config.jobs[job].rule.grace).unwrap_or(SignedDuration::MAX);
-        claim.want == Want::Run && self.planning.at(now).duration_since(claim.tick) <= grace
+        let rule = &self.shared.config.jobs[job].rule;
+        claim.want == Want::Run && rule.is_in_time(claim.tick, self.planning.at(now))
     }
 }
