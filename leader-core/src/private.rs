@@ -10,6 +10,7 @@ pub use crate::job::output::JobOutput;
 pub use crate::job::record::{BodyFuture, Job, OnLoss, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
 pub use crate::names::DEFAULT_GROUP;
+pub use crate::schedule::Days;
 pub use crate::schedule::missed::Missed;
 
 use crate::job::output::JobError;
@@ -33,6 +34,42 @@ pub const fn name(name: &'static str) -> &'static str {
 pub const fn cron(expression: &'static str) -> Trigger {
     let _ = crate::schedule::Cron::checked(expression);
     Trigger::Cron(expression)
+}
+
+/// A checked cron trigger whose expression says how its day fields combine.
+///
+/// # Panics
+/// When the expression is not legal; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn cron_with(expression: &'static str, days: Days) -> Trigger {
+    let _ = crate::schedule::Cron::checked_with(expression, days);
+    Trigger::Cron(expression)
+}
+
+/// How the day fields of an expression combine, when it has two that are restricted.
+///
+/// # Panics
+/// When the word has no effect; in a `const` that is a compile error. A bad expression is [`cron_with`]'s to tell.
+#[must_use]
+#[track_caller]
+pub const fn days(expression: &'static str, days: Days) -> Days {
+    match crate::schedule::Cron::parse_with(expression, days) {
+        Ok(cron) if matches!(cron.days(), Days::Unsaid) => {
+            panic!("{}", Days::without_effect(expression).as_str())
+        }
+        _ => days,
+    }
+}
+
+/// A checked name of a time zone.
+///
+/// # Panics
+/// When there is no such zone; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn timezone(name: &'static str) -> &'static str {
+    crate::schedule::Zone::checked(name)
 }
 
 /// A checked periodic trigger.

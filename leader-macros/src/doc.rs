@@ -5,6 +5,7 @@ use quote::ToTokens;
 use syn::{Attribute, Expr, Lit, LitStr, Meta, parse_quote};
 
 use crate::model::{Model, Trigger};
+use crate::words;
 
 /// The function's attributes with our lines put in: where it runs before the first heading, what it returns at the end.
 pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
@@ -40,21 +41,57 @@ pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
 
 fn where_it_runs(model: &Model) -> String {
     let group = model.group.as_ref().map_or_else(|| "default".to_owned(), written);
-    match &model.trigger {
-        None | Some(Trigger::Wrong) => format!("Runs only on the leader of group `{group}`."),
-        Some(Trigger::Cron(expr)) => format!("Runs on the leader of group `{group}`, at `{}` (UTC).", written(expr)),
-        Some(Trigger::Every(expr)) => format!("Runs on the leader of group `{group}`, every `{}`.", written(expr)),
-        Some(Trigger::WhileLeading) => format!("Runs on the leader of group `{group}` for as long as it leads."),
+    let line = match &model.trigger {
+        None | Some(Trigger::Wrong) => return format!("Runs only on the leader of group `{group}`."),
+        Some(Trigger::WhileLeading) => {
+            return format!("Runs on the leader of group `{group}` for as long as it leads.");
+        }
+        Some(Trigger::Cron(expr)) => {
+            let when = schedule(expr, words::cron).unwrap_or_else(|| format!(", at `{}`", written(expr)));
+            format!("Runs on the leader of group `{group}`{when} ({})", place(model))
+        }
+        Some(Trigger::Every(expr)) => {
+            let when = schedule(expr, words::every).unwrap_or_else(|| format!(", every `{}`", written(expr)));
+            format!("Runs on the leader of group `{group}`{when}")
+        }
+    };
+    match &model.jitter {
+        Some(jitter) => format!("{line}, each time up to `{}` later.", written(jitter)),
+        None => format!("{line}."),
     }
+}
+
+/// ` every 5 minutes: `*/5 * * * *``, when it is a literal that is easily put into words.
+fn schedule(expr: &Expr, words: fn(&str) -> Option<String>) -> Option<String> {
+    let text = literal(expr)?;
+    Some(format!(" {}: `{text}`", words(&text)?))
+}
+
+/// Where and how an expression is read.
+fn place(model: &Model) -> String {
+    let zone = model.timezone.as_ref().map(|zone| match literal(zone) {
+        Some(name) => name,
+        None => format!("`{}`", written(zone)),
+    });
+    let days = match &model.days {
+        Some(days) if days == "And" => "both day fields must match, ",
+        Some(_) => "either day field may match, ",
+        None => "",
+    };
+    format!("{days}{}", zone.as_deref().unwrap_or("UTC"))
 }
 
 /// A literal's text, or an expression as it was written.
 fn written(expr: &Expr) -> String {
+    literal(expr).unwrap_or_else(|| expr.to_token_stream().to_string().replace(" :: ", "::"))
+}
+
+fn literal(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Lit(syn::ExprLit {
             lit: Lit::Str(text), ..
-        }) => text.value(),
-        other => other.to_token_stream().to_string().replace(" :: ", "::"),
+        }) => Some(text.value()),
+        _ => None,
     }
 }
 

@@ -143,7 +143,18 @@ fn handle(model: &Model, trigger: &Trigger) -> TokenStream {
     let span = at(ident.span());
     let private = hidden(model, span);
     let (name, group) = (name(model), group(model));
-    let job = (!model.faulty).then(|| job(model, trigger));
+    let record = quote_spanned!(span=> #private::Record::new(Self::NAME, Self::GROUP, ::core::module_path!()));
+    let record = if model.faulty {
+        record
+    } else {
+        let (constants, job) = job(model, trigger);
+        if constants.is_empty() {
+            quote!(#record #job)
+        } else {
+            let whole = quote!(#constants #record #job);
+            group_of(Delimiter::Brace, whole, span).to_token_stream()
+        }
+    };
     quote_spanned! {span=>
         #(#cfgs)*
         #[doc(hidden)]
@@ -162,19 +173,27 @@ fn handle(model: &Model, trigger: &Trigger) -> TokenStream {
         impl #private::Job for #ident {
             const NAME: &'static str = #name;
             const GROUP: &'static str = #group;
-            const RECORD: #private::Record =
-                #private::Record::new(Self::NAME, Self::GROUP, ::core::module_path!()) #job;
+            const RECORD: #private::Record = #record;
         }
     }
 }
 
-/// What makes a record a job: the trigger, how to make the body's future, what its arguments need, and the settings.
-fn job(model: &Model, trigger: &Trigger) -> TokenStream {
+/// What makes a record a job: the trigger, how to make the body's future, what its arguments need, and the settings. Before it
+/// stand the checked values, each in a constant of its own: the compiler then tells the mistakes of all of them at once.
+fn job(model: &Model, trigger: &Trigger) -> (TokenStream, TokenStream) {
     let span = at(model.function.sig.ident.span());
     let private = hidden(model, span);
+    let mut constants = Constants {
+        span,
+        declared: TokenStream::new(),
+    };
+    let schedule = quote_spanned!(span=> #private::Trigger);
     let (trigger, extract, need) = match trigger {
-        Trigger::Cron(expr) => (converted(model, "cron", expr), "extract", "need"),
-        Trigger::Every(expr) => (converted(model, "every", expr), "extract", "need"),
+        Trigger::Cron(expr) => (constants.of("CRON", &schedule, &cron(model, expr)), "extract", "need"),
+        Trigger::Every(expr) => {
+            let every = converted(model, "every", expr);
+            (constants.of("EVERY", &schedule, &every), "extract", "need")
+        }
         Trigger::WhileLeading | Trigger::Wrong => (
             quote_spanned!(span=> #private::Trigger::WhileLeading),
             "extract_leading",
@@ -199,14 +218,42 @@ fn job(model: &Model, trigger: &Trigger) -> TokenStream {
     };
     let ident = &model.function.sig.ident;
     let output = output(model);
-    let settings = settings(model);
-    quote_spanned! {span=>
+    let settings = settings(model, &mut constants);
+    let job = quote_spanned! {span=>
         .job(
             #trigger,
             |#given| #private::body(#ident(#(#extracts),*), #output),
             |#needed| { #(#needs;)* },
         )
         #settings
+    };
+    (constants.declared, job)
+}
+
+/// The values that are checked when the program is compiled.
+struct Constants {
+    span: Span,
+    declared: TokenStream,
+}
+
+impl Constants {
+    /// The name of a new one.
+    fn of(&mut self, word: &str, ty: &TokenStream, value: &TokenStream) -> TokenStream {
+        let name = Ident::new(&format!("__LEADER_{word}"), self.span);
+        self.declared
+            .extend(quote_spanned!(self.span=> const #name: #ty = #value;));
+        name.to_token_stream()
+    }
+}
+
+/// The expression is checked together with what `days` says.
+fn cron(model: &Model, expr: &Expr) -> TokenStream {
+    match &model.days {
+        None => converted(model, "cron", expr),
+        Some(days) => {
+            let private = hidden(model, model.function.sig.ident.span());
+            called(model, "cron_with", expr, &quote!(#expr, #private::Days::#days))
+        }
     }
 }
 
@@ -229,13 +276,34 @@ fn output_type(model: &Model) -> Type {
     }
 }
 
-fn settings(model: &Model) -> TokenStream {
-    let durations = [("timeout", &model.timeout), ("grace", &model.grace)];
-    let durations = durations.into_iter().filter_map(|(word, expr)| {
-        let duration = converted(model, "duration", expr.as_ref()?);
-        let word = Ident::new(word, at(model.function.sig.ident.span()));
-        Some(quote!(.#word(#duration)))
-    });
+fn settings(model: &Model, constants: &mut Constants) -> TokenStream {
+    let span = at(model.function.sig.ident.span());
+    let private = hidden(model, span);
+    let mut settings = TokenStream::new();
+    let mut set = |word: &str, ty: TokenStream, value: TokenStream| {
+        let value = constants.of(&word.to_uppercase(), &ty, &value);
+        let word = Ident::new(word, span);
+        settings.extend(quote_spanned!(span=> .#word(#value)));
+    };
+    if let Some(zone) = &model.timezone {
+        let text = quote_spanned!(span=> &'static str);
+        set("timezone", text, converted(model, "timezone", zone));
+    }
+    if let (Some(days), Some(Trigger::Cron(expr))) = (&model.days, &model.trigger) {
+        // Whether they have an effect is told where they stand, and not at the expression.
+        let value = called(model, "days", days, &quote!(#expr, #private::Days::#days));
+        set("days", quote_spanned!(span=> #private::Days), value);
+    }
+    for (word, expr) in [
+        ("jitter", &model.jitter),
+        ("timeout", &model.timeout),
+        ("grace", &model.grace),
+    ] {
+        if let Some(expr) = expr {
+            let duration = quote_spanned!(span=> ::core::time::Duration);
+            set(word, duration, converted(model, "duration", expr));
+        }
+    }
     let words = [
         ("missed", "Missed", &model.missed),
         ("on_loss", "OnLoss", &model.on_loss),
@@ -248,7 +316,7 @@ fn settings(model: &Model) -> TokenStream {
         let private = hidden(model, span);
         Some(quote_spanned!(span=> .#word(#private::#ty::#variant)))
     });
-    quote!(#(#durations)* #(#words)*)
+    quote!(#settings #(#words)*)
 }
 
 /// A plain function may have any name that Rust allows; the state of a job hangs on its name, in the store.
@@ -272,13 +340,18 @@ fn group(model: &Model) -> TokenStream {
 /// A value of an option in a call of its converter, a `const fn` that panics about what is wrong with it: evaluated in a `const`,
 /// that is a compile error, and because every token of the call lies on the value, the value is what it underlines.
 fn converted(model: &Model, converter: &str, value: &Expr) -> TokenStream {
-    let tokens: Vec<TokenTree> = value.to_token_stream().into_iter().collect();
+    called(model, converter, value, &value.to_token_stream())
+}
+
+/// Such a call with further arguments: `place` is what it underlines.
+fn called(model: &Model, converter: &str, place: &impl ToTokens, arguments: &TokenStream) -> TokenStream {
+    let tokens: Vec<TokenTree> = place.to_token_stream().into_iter().collect();
     let first = tokens.first().map_or_else(Span::call_site, TokenTree::span);
     let last = tokens.last().map_or(first, TokenTree::span);
     let private = hidden(model, first);
     let converter = Ident::new(converter, at(first));
-    let called = group_of(Delimiter::Parenthesis, value.to_token_stream(), at(last));
-    quote_spanned!(at(first)=> #private::#converter #called)
+    let arguments = group_of(Delimiter::Parenthesis, arguments.clone(), at(last));
+    quote_spanned!(at(first)=> #private::#converter #arguments)
 }
 
 /// `::leader_core::__private`, lying on `place` wherever the path itself was written.

@@ -1,6 +1,6 @@
 //! The attribute macros of `leader-core`.
 //!
-//! Parse (`options`, `item`) → check (`model`) → expand (`expand`, `doc`): parsing puts out no tokens, expanding finds no
+//! Parse (`options`, `item`) → check (`model`, `needs`) → expand (`expand`, `doc`, `words`): parsing puts out no tokens, expanding finds no
 //! mistakes. Everything below this page works on `proc_macro2` tokens, and is tested without a compiler.
 
 mod diagnostics;
@@ -8,9 +8,11 @@ mod doc;
 mod expand;
 mod item;
 mod model;
+mod needs;
 mod options;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use proc_macro::TokenStream;
 use quote::quote;

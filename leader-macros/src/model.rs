@@ -8,6 +8,7 @@ use syn::{Attribute, Expr, FnArg, LitStr, Pat, PatIdent, Path, ReturnType, Signa
 
 use crate::diagnostics::{Errors, at};
 use crate::item::{Body, Function};
+use crate::needs;
 use crate::options::{Key, Options, Value};
 
 /// What the item becomes.
@@ -29,6 +30,10 @@ pub(crate) struct Model {
     /// `None` is the default group.
     pub(crate) group: Option<Expr>,
     pub(crate) trigger: Option<Trigger>,
+    pub(crate) timezone: Option<Expr>,
+    /// A variant of `Days`.
+    pub(crate) days: Option<Ident>,
+    pub(crate) jitter: Option<Expr>,
     pub(crate) timeout: Option<Expr>,
     pub(crate) grace: Option<Expr>,
     /// The variants of `Missed` and `OnLoss`.
@@ -56,19 +61,16 @@ pub(crate) struct Argument {
     pub(crate) ty: Type,
 }
 
-const TRIGGERS: &[Key] = &[Key::Cron, Key::Every, Key::WhileLeading];
-const NEED_SCHEDULE: &[Key] = &[Key::Timeout, Key::Grace, Key::Missed, Key::OnLoss];
-
 /// Checks everything and tells every mistake.
 pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut Errors) -> Item {
-    check_triggers(options, errors);
+    needs::check(options, errors);
     check_attributes(&function, errors);
     if !can_be_gated(&function, errors) {
         without_what_rustc_refuses(&mut function.sig);
         return Item::AsWritten(Box::new(function));
     }
     let trigger = options
-        .among(TRIGGERS)
+        .among(needs::TRIGGERS)
         .next()
         .map(|given| match (&given.value, given.key) {
             (Value::Text(expr), Key::Cron) => Trigger::Cron(expr.clone()),
@@ -99,6 +101,9 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         name: given_name.unwrap_or_else(|| LitStr::new(&own_name.unraw().to_string(), own_name.span())),
         group: text(Key::Group),
         trigger: trigger.filter(|_| !method),
+        timezone: text(Key::Timezone),
+        days: word(Key::Days).as_ref().map(variant),
+        jitter: text(Key::Jitter),
         timeout: text(Key::Timeout),
         grace: text(Key::Grace),
         missed: word(Key::Missed).as_ref().map(variant),
@@ -122,27 +127,6 @@ fn variant(word: &LitStr) -> Ident {
     let text = word.value();
     let (first, rest) = text.split_at(1);
     Ident::new(&(first.to_uppercase() + rest), word.span())
-}
-
-fn check_triggers(options: &Options, errors: &mut Errors) {
-    let mut triggers = options.among(TRIGGERS);
-    let first = triggers.next();
-    for further in triggers {
-        let (word, first) = (further.key.word(), first.map_or("", |first| first.key.word()));
-        errors.on(
-            &further.at,
-            format!("`{word}` and `{first}` exclude each other: a job has one trigger"),
-        );
-    }
-    let message = match first.map(|first| first.key) {
-        Some(Key::Cron | Key::Every) => return,
-        Some(_) => "a `while_leading` body has no ticks; it lives as long as the leadership".to_owned(),
-        None => format!("add `{}` or `{}`", Key::Cron.example(), Key::Every.example()),
-    };
-    for given in options.among(NEED_SCHEDULE) {
-        let word = given.key.word();
-        errors.on(&given.at, format!("`{word}` needs `cron` or `every`: {message}"));
-    }
 }
 
 /// Attributes that stand below ours see the function that we have made of it.

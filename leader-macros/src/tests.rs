@@ -116,7 +116,7 @@ fn a_scheduled_job() {
         &expect![[r#"
             /// Purges.
             ///
-            /// Runs on the leader of group `JOBS`, at `*/5 * * * *` (UTC).
+            /// Runs on the leader of group `JOBS` every 5 minutes: `*/5 * * * *` (UTC).
             ///
             /// # Panics
             /// Never.
@@ -179,31 +179,166 @@ fn a_scheduled_job() {
             impl ::leader_core::__private::Job for purge_sessions {
                 const NAME: &'static str = ::leader_core::__private::name("purge");
                 const GROUP: &'static str = ::leader_core::__private::name(JOBS);
-                const RECORD: ::leader_core::__private::Record = ::leader_core::__private::Record::new(
+                const RECORD: ::leader_core::__private::Record = {
+                    const __LEADER_CRON: ::leader_core::__private::Trigger = ::leader_core::__private::cron(
+                        "*/5 * * * *",
+                    );
+                    const __LEADER_TIMEOUT: ::core::time::Duration = ::leader_core::__private::duration(
+                        "30s",
+                    );
+                    const __LEADER_GRACE: ::core::time::Duration = ::leader_core::__private::duration(
+                        "5s",
+                    );
+                    ::leader_core::__private::Record::new(
+                            Self::NAME,
+                            Self::GROUP,
+                            ::core::module_path!(),
+                        )
+                        .job(
+                            __LEADER_CRON,
+                            |given| ::leader_core::__private::body(
+                                purge_sessions(
+                                    ::leader_core::__private::extract::<Tick>(given),
+                                    ::leader_core::__private::extract::<State<Db>>(given),
+                                ),
+                                ::leader_core::__private::output::<anyhow::Result<u64>>(),
+                            ),
+                            |needs| {
+                                ::leader_core::__private::need::<Tick>(needs);
+                                ::leader_core::__private::need::<State<Db>>(needs);
+                            },
+                        )
+                        .timeout(__LEADER_TIMEOUT)
+                        .grace(__LEADER_GRACE)
+                        .missed(::leader_core::__private::Missed::Skip)
+                        .on_loss(::leader_core::__private::OnLoss::Finish)
+                };
+            }
+        "#]],
+    );
+}
+
+/// Every checked value has a constant of its own, and all of the record is in it.
+#[test]
+fn a_job_on_a_wall_clock() {
+    let pretty = pretty(
+        r#"cron = "0 0 9 1-7 * MON", days = "and", timezone = ZONE, jitter = "30s""#,
+        "async fn report() {}",
+    );
+    let record = pretty.find("const RECORD").unwrap();
+    expect![[r#"
+        const RECORD: ::leader_core::__private::Record = {
+                const __LEADER_CRON: ::leader_core::__private::Trigger = ::leader_core::__private::cron_with(
+                    "0 0 9 1-7 * MON",
+                    ::leader_core::__private::Days::And,
+                );
+                const __LEADER_TIMEZONE: &'static str = ::leader_core::__private::timezone(ZONE);
+                const __LEADER_DAYS: ::leader_core::__private::Days = ::leader_core::__private::days(
+                    "0 0 9 1-7 * MON",
+                    ::leader_core::__private::Days::And,
+                );
+                const __LEADER_JITTER: ::core::time::Duration = ::leader_core::__private::duration(
+                    "30s",
+                );
+                ::leader_core::__private::Record::new(
                         Self::NAME,
                         Self::GROUP,
                         ::core::module_path!(),
                     )
                     .job(
-                        ::leader_core::__private::cron("*/5 * * * *"),
-                        |given| ::leader_core::__private::body(
-                            purge_sessions(
-                                ::leader_core::__private::extract::<Tick>(given),
-                                ::leader_core::__private::extract::<State<Db>>(given),
-                            ),
-                            ::leader_core::__private::output::<anyhow::Result<u64>>(),
+                        __LEADER_CRON,
+                        |_| ::leader_core::__private::body(
+                            report(),
+                            ::leader_core::__private::output::<()>(),
                         ),
-                        |needs| {
-                            ::leader_core::__private::need::<Tick>(needs);
-                            ::leader_core::__private::need::<State<Db>>(needs);
-                        },
+                        |_| {},
                     )
-                    .timeout(::leader_core::__private::duration("30s"))
-                    .grace(::leader_core::__private::duration("5s"))
-                    .missed(::leader_core::__private::Missed::Skip)
-                    .on_loss(::leader_core::__private::OnLoss::Finish);
-            }
-        "#]],
+                    .timezone(__LEADER_TIMEZONE)
+                    .days(__LEADER_DAYS)
+                    .jitter(__LEADER_JITTER)
+            };
+        }
+    "#]]
+    .assert_eq(&pretty[record..]);
+}
+
+#[test]
+fn the_schedule_is_told_in_words() {
+    for (options, told) in [
+        (
+            r#"cron = "*/5 * * * *""#,
+            "`default` every 5 minutes: `*/5 * * * *` (UTC).",
+        ),
+        (
+            r#"cron = "0 9 * * MON-FRI", timezone = "Europe/Berlin""#,
+            "`default` at 09:00 on weekdays: `0 9 * * MON-FRI` (Europe/Berlin).",
+        ),
+        (
+            r#"cron = "@daily", timezone = zones::HOME, jitter = "10m""#,
+            "`default` at 00:00 every day: `@daily` (`zones::HOME`), each time up to `10m` later.",
+        ),
+        (
+            r#"cron = "0 0 9 1-7 * MON", days = "and""#,
+            "`default`, at `0 0 9 1-7 * MON` (both day fields must match, UTC).",
+        ),
+        (
+            r#"cron = "0 9 1,15 * MON", days = "or""#,
+            "`default`, at `0 9 1,15 * MON` (either day field may match, UTC).",
+        ),
+        ("cron = EXPR", "`default`, at `EXPR` (UTC)."),
+        (r#"every = "90s", group = "g""#, "`g` every 90 seconds: `90s`."),
+        (
+            r#"every = "7d""#,
+            "`default` every 7 days at 00:00 (UTC), counted from 1970-01-01: `7d`.",
+        ),
+        (
+            r#"every = "1h30m", jitter = JITTER"#,
+            "`default`, every `1h30m`, each time up to `JITTER` later.",
+        ),
+    ] {
+        let pretty = pretty(options, FUNCTION);
+        let line = pretty.lines().next().unwrap();
+        assert_eq!(line, format!("/// Runs on the leader of group {told}"), "{options}");
+    }
+}
+
+/// An option without the trigger that it needs is told once, with the way out.
+#[test]
+fn zones_and_days_need_a_cron_expression() {
+    let bad = |options: &str| mistakes(options, FUNCTION).join("; ");
+    for (options, told) in [
+        (
+            r#"every = "1h", timezone = "UTC""#,
+            "real time since 1970-01-01T00:00:00Z and has no zone; name times of the day with `cron =",
+        ),
+        (
+            r#"every = "1h", days = "or""#,
+            "`days` needs `cron`: a period counts real time and has no day fields",
+        ),
+        (
+            r#"while_leading, days = "or""#,
+            "`days` needs `cron`: a `while_leading` body has no ticks",
+        ),
+        (
+            r#"timezone = "UTC""#,
+            r#"`timezone` needs `cron`: add `cron = "*/5 * * * *"`"#,
+        ),
+        (
+            r#"jitter = "1s""#,
+            r#"`jitter` needs `cron` or `every`: add `cron = "*/5 * * * *"` or"#,
+        ),
+        (
+            r#"cron = "@daily", days = "xor""#,
+            r#"unknown value for `days`; did you mean `"or"`? expected one of: `"or"`, `"and"`"#,
+        ),
+    ] {
+        let found = bad(options);
+        assert!(found.contains(told) && !found.contains("; `"), "{options}: {found}");
+    }
+    // Two triggers are one mistake.
+    assert_eq!(
+        bad(r#"every = "1h", cron = "@daily", timezone = "UTC""#),
+        "`cron` and `every` exclude each other: a job has one trigger"
     );
 }
 
@@ -288,41 +423,41 @@ fn a_function_with_wrong_options_keeps_its_gate() {
         "crn = 1",
         FUNCTION,
         &expect![[r#"
-        /// Runs only on the leader of group `default`.
-        ///
-        /// # Errors
-        /// `Skipped` where this instance does not lead the group; the body has not run then.
-        async fn f() -> ::core::result::Result<(), ::leader_core::__private::Skipped> {
-            const __LEADER_GROUP: &str = ::leader_core::__private::DEFAULT_GROUP;
-            match ::leader_core::__private::enter(__LEADER_GROUP) {
-                ::core::result::Result::Ok(entry) => {
-                    ::core::result::Result::Ok(
-                        entry
-                            .run(async move {
-                                #[allow(
-                                    unreachable_code,
-                                    clippy::diverging_sub_expression,
-                                    clippy::empty_loop,
-                                    clippy::let_unit_value,
-                                    clippy::needless_return,
-                                    reason = "never run: it tells the block its type"
-                                )]
-                                if false {
-                                    let __leader_returned: () = loop {};
-                                    return __leader_returned;
-                                }
-                                {}
-                            })
-                            .await,
-                    )
+            /// Runs only on the leader of group `default`.
+            ///
+            /// # Errors
+            /// `Skipped` where this instance does not lead the group; the body has not run then.
+            async fn f() -> ::core::result::Result<(), ::leader_core::__private::Skipped> {
+                const __LEADER_GROUP: &str = ::leader_core::__private::DEFAULT_GROUP;
+                match ::leader_core::__private::enter(__LEADER_GROUP) {
+                    ::core::result::Result::Ok(entry) => {
+                        ::core::result::Result::Ok(
+                            entry
+                                .run(async move {
+                                    #[allow(
+                                        unreachable_code,
+                                        clippy::diverging_sub_expression,
+                                        clippy::empty_loop,
+                                        clippy::let_unit_value,
+                                        clippy::needless_return,
+                                        reason = "never run: it tells the block its type"
+                                    )]
+                                    if false {
+                                        let __leader_returned: () = loop {};
+                                        return __leader_returned;
+                                    }
+                                    {}
+                                })
+                                .await,
+                        )
+                    }
+                    ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
                 }
-                ::core::result::Result::Err(skipped) => ::core::result::Result::Err(skipped),
             }
-        }
-        ::core::compile_error! {
-            "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timeout`, `grace`, `missed`, `on_loss`, `crate`"
-        }
-    "#]],
+            ::core::compile_error! {
+                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `on_loss`, `crate`"
+            }
+        "#]],
     );
 }
 
@@ -427,7 +562,8 @@ fn every_key_has_its_row_and_its_example_is_right() {
     for (key, word, example) in options::words() {
         assert_eq!((key.word(), key.example()), (word, example));
         let needed = match key {
-            Key::Timeout | Key::Grace | Key::Missed | Key::OnLoss => r#"every = "1h", "#,
+            Key::Timezone | Key::Days => r#"cron = "0 9 1-7 * MON", "#,
+            Key::Jitter | Key::Timeout | Key::Grace | Key::Missed | Key::OnLoss => r#"every = "1h", "#,
             _ => "",
         };
         assert!(
@@ -477,9 +613,17 @@ fn the_nearest_word_is_offered() {
         ("time_out", "timeout"),
         ("onloss", "on_loss"),
         ("mised", "missed"),
+        ("time_zone", "timezone"),
+        ("tz", ""),
+        ("jiter", "jitter"),
+        ("day", "days"),
     ] {
         let told = mistakes(&format!("{typo} = 1"), FUNCTION);
         assert_eq!(told.len(), 1, "{told:?}");
+        if meant.is_empty() {
+            assert!(!told[0].contains("did you mean"), "{told:?}");
+            continue;
+        }
         let offered = format!("unknown option `{typo}`; did you mean `{meant}`? expected one of: `group`, ");
         assert!(told[0].starts_with(&offered), "{told:?}");
     }

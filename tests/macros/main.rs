@@ -12,6 +12,7 @@ mod registration;
 pub mod renamed_crate;
 pub mod strict_user;
 mod weird_usage;
+mod words;
 
 use std::future::Future;
 

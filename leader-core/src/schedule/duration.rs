@@ -151,6 +151,7 @@ pub const fn parse_duration(text: &str) -> Result<Duration, DurationError> {
 /// # Panics
 /// When it is refused, with [`DurationError::message`]. In a `const` that is a compile error.
 #[must_use]
+#[track_caller]
 pub const fn checked_duration(text: &'static str) -> Duration {
     match parse_duration(text) {
         Ok(duration) => duration,

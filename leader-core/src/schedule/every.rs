@@ -79,6 +79,7 @@ impl Every {
     /// # Panics
     /// When the text is no duration or the period is refused. In a `const` that is a compile error.
     #[must_use]
+    #[track_caller]
     pub const fn checked(text: &'static str) -> Self {
         let period = match parse_duration(text) {
             Ok(period) => period,

@@ -151,6 +151,7 @@ impl Cron {
     /// # Panics
     /// When the expression is refused, with [`CronError::message`]. In a `const` that is a compile error.
     #[must_use]
+    #[track_caller]
     pub const fn checked(expr: &'static str) -> Self {
         Self::checked_with(expr, Days::Unsaid)
     }
@@ -160,6 +161,7 @@ impl Cron {
     /// # Panics
     /// When the expression is refused, with [`CronError::message`]. In a `const` that is a compile error.
     #[must_use]
+    #[track_caller]
     pub const fn checked_with(expr: &'static str, days: Days) -> Self {
         match Self::parse_with(expr, days) {
             Ok(cron) => cron,

@@ -56,6 +56,7 @@ impl Zone {
     /// # Panics
     /// When the database has no such name, with [`ZoneError::message`]. In a `const` that is a compile error.
     #[must_use]
+    #[track_caller]
     pub const fn checked(name: &'static str) -> &'static str {
         match find(name) {
             Ok(name) => name,

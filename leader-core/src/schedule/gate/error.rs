@@ -1,5 +1,6 @@
 //! Why an expression was refused, and what to write instead.
 
+use super::Days;
 use super::unit::{Unit, WEEKDAYS};
 use crate::schedule::message::Message;
 
@@ -183,6 +184,17 @@ impl CronError {
                  `L` is the last day of every month",
             ),
         }
+    }
+}
+
+impl Days {
+    /// What is told of it beside an expression that has no use for it.
+    pub(crate) const fn without_effect(expr: &str) -> Message {
+        let mut out = Message::new();
+        out.text("`days` has no effect: it says how two restricted day fields combine, and the expression restricts at most one")
+            .picture(expr, 0, expr.len())
+            .text("\nhelp: take `days` out, or restrict both day of month and day of week, as in `0 9 1-7 * MON`");
+        out
     }
 }
 

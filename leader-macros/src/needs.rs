@@ -1,0 +1,60 @@
+//! What options need of each other.
+
+use crate::diagnostics::Errors;
+use crate::options::{Key, Options};
+
+/// What starts a body.
+pub(crate) const TRIGGERS: &[Key] = &[Key::Cron, Key::Every, Key::WhileLeading];
+const NEED_CRON: &[Key] = &[Key::Timezone, Key::Days];
+const NEED_SCHEDULE: &[Key] = &[Key::Jitter, Key::Timeout, Key::Grace, Key::Missed, Key::OnLoss];
+const NO_TICKS: &str = "a `while_leading` body has no ticks; it lives as long as the leadership";
+
+/// One trigger, and no option that it has no use for.
+pub(crate) fn check(options: &Options, errors: &mut Errors) {
+    let mut triggers = options.among(TRIGGERS);
+    let first = triggers.next();
+    for further in triggers {
+        let (word, first) = (further.key.word(), first.map_or("", |first| first.key.word()));
+        errors.on(
+            &further.at,
+            format!("`{word}` and `{first}` exclude each other: a job has one trigger"),
+        );
+    }
+    let first = first.map(|first| first.key);
+    if options.get(Key::Cron).is_none() {
+        for given in options.among(NEED_CRON) {
+            let word = given.key.word();
+            errors.on(
+                &given.at,
+                format!("`{word}` needs `cron`: {}", without_cron(given.key, first)),
+            );
+        }
+    }
+    let message = match first {
+        Some(Key::Cron | Key::Every) => return,
+        Some(_) => NO_TICKS.to_owned(),
+        None => format!("add `{}` or `{}`", Key::Cron.example(), Key::Every.example()),
+    };
+    for given in options.among(NEED_SCHEDULE) {
+        let word = given.key.word();
+        errors.on(&given.at, format!("`{word}` needs `cron` or `every`: {message}"));
+    }
+}
+
+/// The way out for an option that only a cron expression has a use for.
+fn without_cron(key: Key, trigger: Option<Key>) -> String {
+    match (trigger, key) {
+        (Some(Key::Every), Key::Timezone) => {
+            "a period counts real time since 1970-01-01T00:00:00Z and has no zone; name times of the day with \
+             `cron = \"0 3 * * *\"` in place of `every`, or take `timezone` out"
+                .to_owned()
+        }
+        (Some(Key::Every), _) => {
+            "a period counts real time and has no day fields; name days with `cron = \"0 9 1-7 * MON\"` in place of `every`, \
+             or take `days` out"
+                .to_owned()
+        }
+        (Some(_), _) => NO_TICKS.to_owned(),
+        (None, _) => format!("add `{}`", Key::Cron.example()),
+    }
+}
