@@ -6,6 +6,9 @@ mod settings;
 mod source;
 #[cfg(all(test, feature = "macros"))]
 mod tests;
+mod time_zones;
+mod unfinished;
+mod wish;
 
 use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};
@@ -16,8 +19,8 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use fault::{BootstrapError, Fault};
-pub use jobs::JobSettings;
 pub use source::{Env, IntoStore, env};
+pub use wish::JobSettings;
 
 use crate::clock::Clock;
 use crate::event::{BACKLOG, Events, Stamped};
@@ -34,6 +37,7 @@ use crate::runtime::thread;
 use crate::timing::Timing;
 use settings::Vars;
 use source::Source;
+use unfinished::Unfinished;
 
 /// Starts an instance: one lease for each group of the program's annotated functions, plus `default`.
 ///
@@ -54,8 +58,10 @@ use source::Source;
 ///
 /// Every plain setting can also be given by an environment variable, which wins over the code: `LEADER_NAMESPACE`,
 /// `LEADER_SERVICE`, `LEADER_VERSION`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
-/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_REQUIRE_STORE`, `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for
-/// every other character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression).
+/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_REQUIRE_STORE`,
+/// `LEADER_TIME_ZONES` (`bundled`, `system`), `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for every other
+/// character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression), `…_TIMEZONE`, `…_DAYS` (`or`, `and`), `…_GRACE` and
+/// `…_JITTER`. Each setting of a job is taken on its own: an expression from the environment keeps the attribute's time zone.
 #[must_use = "an instance starts when the builder is awaited"]
 pub fn bootstrap(store: impl IntoStore) -> Bootstrap {
     Bootstrap::new(store.into_source())
@@ -85,6 +91,7 @@ pub struct Bootstrap {
     first_start: bool,
     exclusive_id: bool,
     spread: bool,
+    system_time_zones: bool,
     require_store: bool,
     single_process: bool,
     events: broadcast::Sender<Stamped>,
@@ -117,6 +124,7 @@ impl Bootstrap {
             first_start: false,
             exclusive_id: false,
             spread: true,
+            system_time_zones: false,
             require_store: false,
             single_process: false,
             events: broadcast::Sender::new(BACKLOG),
@@ -220,6 +228,14 @@ impl Bootstrap {
         self
     }
 
+    /// Whether time zones are taken from the system's copy of the time zone database instead of the one that is compiled in
+    /// ([`TZDB_VERSION`](crate::TZDB_VERSION)). The system's may be newer than the build; keep it the same on all machines, because
+    /// instances with different rules for a zone plan different ticks. It is read once, at the start.
+    pub fn system_time_zones(mut self, system: bool) -> Self {
+        self.system_time_zones = system;
+        self
+    }
+
     /// Demands that a job is part of the program. Naming its type here also links the crate that it lives in: a crate that nothing
     /// names is not linked, and its jobs vanish silently.
     pub fn expect<J: Job>(mut self) -> Self {
@@ -227,13 +243,13 @@ impl Bootstrap {
         self
     }
 
-    /// Changes a job's schedule.
+    /// Changes a job's settings; what is not named stays as the attribute has it. Said twice, the later word counts.
     ///
     /// ```
     /// # fn doc() {
     /// # let _ =
     /// leader_core::bootstrap(leader_core::Embedded::new())
-    ///     .job("purge_sessions", |job| job.cron("0 4 * * *"))
+    ///     .job("purge_sessions", |job| job.cron("0 4 * * *").timezone("Europe/Berlin"))
     /// # ;
     /// # }
     /// ```
@@ -332,7 +348,7 @@ impl Bootstrap {
         scope::register(&gates);
         let instance = Instance::new(Arc::clone(&shared));
         // Until the start has succeeded a dropped future, or an error, leaves nothing behind.
-        let unfinished = Unfinished(Some(Arc::clone(&shared)));
+        let unfinished = Unfinished::new(&shared);
         thread::start(&shared, store, inputs, ready).map_err(BootstrapError::Thread)?;
         let verdict = first_answers.await.unwrap_or(Ok(()));
         let health = match verdict {
@@ -357,26 +373,6 @@ impl Bootstrap {
         unfinished.finish();
         settings::announce(&shared, &health);
         Ok(instance)
-    }
-}
-
-/// Stops a half-started instance when it is dropped.
-struct Unfinished(Option<Arc<Shared>>);
-
-impl Unfinished {
-    fn finish(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        if let Some(shared) = self.0.take() {
-            scope::unregister(&shared.gates);
-            let (done, _) = oneshot::channel();
-            let request = crate::runtime::engine::Request::Shutdown { done };
-            shared.send(crate::runtime::engine::Input::Request(request));
-        }
     }
 }
 

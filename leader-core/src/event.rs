@@ -131,6 +131,17 @@ pub enum Event {
         /// The other instance.
         member: String,
     },
+    /// Another living instance reads time zones from another version of the database, and this one has jobs with a `timezone`: the
+    /// two may plan different ticks. Told once for each instance and version.
+    #[non_exhaustive]
+    TimeZonesDiffer {
+        /// The other instance.
+        instance: String,
+        /// Its version, as in [`Member::time_zones`](crate::Member::time_zones).
+        theirs: String,
+        /// This instance's.
+        ours: String,
+    },
     /// A job's body was started.
     #[non_exhaustive]
     RunStarted {

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::job::extract::{State, States};
     use crate::job::gate::{Gate, Lead};
-    use crate::job::scope::{Scope, within};
+    use crate::job::scope::{Gates, Scope, within};
     use crate::job::tick::{Inner, Origin, Tick};
     use crate::names::{GroupName, JobName};
     use crate::{current, leader_only};
@@ -195,8 +195,10 @@ mod tests {
         let told = run(scheduled::RECORD).await.unwrap().unwrap_err();
         assert_eq!(told.to_string(), "8 5 None");
         assert_eq!(run(standing::RECORD).await, Ok(Ok(())));
-        let bare = (scheduled::RECORD.body.expect("a job has a body").run)(&given);
-        assert_eq!(bare.await, Err(Skipped::NotBootstrapped));
+        // An instance that leads nothing: outside of any scope it would be another test's.
+        let nowhere = Scope::new(Some(Arc::new(Gates::new(std::iter::empty()))), None);
+        let skipped = within(nowhere, (scheduled::RECORD.body.expect("a job has a body").run)(&given));
+        assert!(matches!(skipped.await, Err(Skipped::NotLeader { .. })));
 
         let (needs, standing_needs) = (needed(scheduled::RECORD), needed(standing::RECORD));
         assert!(needs.tick && !standing_needs.tick);

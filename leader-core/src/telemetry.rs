@@ -96,6 +96,7 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::Uncovered { .. }
         | Event::MakingWay { .. }
         | Event::CursorAhead { .. }
+        | Event::TimeZonesDiffer { .. }
         | Event::OtherService { .. } => tell_of_others(instance, event),
     }
 }
@@ -181,6 +182,19 @@ fn tell_of_others(instance: &str, event: &Event) {
             instance, %group, %job, %cursor,
             "the store says that this job's ticks are decided up to an instant of the future, and nothing of it runs before that: the \
              server's clock, or a leader's, was ahead for a while"
+        ),
+        Event::TimeZonesDiffer {
+            instance: other,
+            theirs,
+            ours,
+        } => tracing::warn!(
+            instance,
+            other,
+            theirs,
+            ours,
+            "another instance reads time zones from another version of the database: where the rules of a zone have changed, a job with \
+             `timezone` is due at other instants there, and the two disagree when the leadership moves; run one build everywhere, or, \
+             with LEADER_TIME_ZONES=system, bring tzdata to one version on all machines"
         ),
         Event::MakingWay { group, term, member } => tracing::info!(
             instance, %group, term, member,

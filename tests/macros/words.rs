@@ -127,7 +127,7 @@ fn whatever_the_macro_tells_is_right() {
             }
         }
     }
-    assert!(told > 100, "{told}");
+    assert!(told > 90, "{told}");
 }
 
 #[test]

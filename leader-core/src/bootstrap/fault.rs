@@ -152,6 +152,27 @@ pub enum Fault {
         /// Why.
         error: ScheduleError,
     },
+    /// Another setting of a job is not legal.
+    #[error("`{setting}` of `{job}`: {reason}")]
+    #[non_exhaustive]
+    JobSetting {
+        /// The job.
+        job: String,
+        /// The setting, such as `grace`.
+        setting: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The system's time zone database is asked for and cannot be read.
+    #[error(
+        "`.system_time_zones(true)`, or LEADER_TIME_ZONES=system, asks for the system's time zone database, and there is none in {looked_in}: \
+         install tzdata, say where it is with TZDIR, or take the setting back and use the database that is compiled in"
+    )]
+    #[non_exhaustive]
+    NoTimeZones {
+        /// The directories.
+        looked_in: String,
+    },
     /// An environment variable is not legal.
     #[error("{variable}={value} is refused: {reason}")]
     #[non_exhaustive]

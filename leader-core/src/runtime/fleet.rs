@@ -41,6 +41,9 @@ pub struct Member {
     pub labels: BTreeMap<String, String>,
     /// How long its leases live. All instances of a fleet should have the same.
     pub ttl: Duration,
+    /// The version of the time zone database that its schedules are read with: that of the build, or `system` and that of its
+    /// machine; empty when it does not say.
+    pub time_zones: String,
     /// How far its wall clock is ahead of the store's; `None` before it has been measured.
     pub clock_offset: Option<SignedDuration>,
     pub(crate) holder: Holder,
@@ -59,6 +62,7 @@ struct Introduction {
     jobs: BTreeMap<String, BTreeMap<String, String>>,
     labels: BTreeMap<String, String>,
     ttl_ms: u64,
+    time_zones: String,
 }
 
 /// What changes.
@@ -96,6 +100,7 @@ pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: boo
         jobs,
         labels: config.labels.clone(),
         ttl_ms: u64::try_from(config.timing.ttl().as_millis()).unwrap_or(u64::MAX),
+        time_zones: config.time_zones.clone(),
     })
 }
 
@@ -136,6 +141,7 @@ fn member(line: &Line) -> Member {
         jobs: said.jobs,
         labels: said.labels,
         ttl: Duration::from_millis(said.ttl_ms),
+        time_zones: said.time_zones,
         clock_offset: beat.offset_us.map(SignedDuration::from_micros),
         holder: line.holder.clone(),
     }
@@ -210,6 +216,18 @@ pub(crate) fn uncovered(members: &[Member], own: &Holder, group: &str) -> BTreeM
         .flat_map(|member| jobs_of(member).into_keys().map(|job| (job, member.instance.clone())))
         .filter(|(job, _)| !ours.contains_key(job))
         .collect()
+}
+
+/// The members that read schedules with another version of the time zone database than `ours`.
+pub(crate) fn of_other_time_zones<'a>(
+    members: &'a [Member],
+    own: &'a Holder,
+    ours: &'a str,
+) -> impl Iterator<Item = &'a Member> {
+    // One version is the same wherever it comes from.
+    let data = |version: &'a str| version.strip_prefix("system ").unwrap_or(version);
+    let others = members.iter().filter(move |member| member.holder != *own);
+    others.filter(move |member| !member.time_zones.is_empty() && data(&member.time_zones) != data(ours))
 }
 
 #[cfg(test)]
@@ -293,6 +311,27 @@ mod tests {
         better[3].wedged = true;
         assert_eq!(choice(&better), Some(three));
         assert_eq!(choice(&[]), None);
+    }
+
+    #[test]
+    fn members_of_another_time_zone_version_are_found() {
+        let mut fleet = [member("a", "1", &[]), member("b", "1", &[]), member("c", "1", &[])];
+        let own = holder("a");
+        let others = |fleet: &[Member], ours: &str| {
+            let others = of_other_time_zones(fleet, &own, ours);
+            others.map(|member| member.instance.clone()).collect::<Vec<_>>()
+        };
+        // Older libraries say nothing of it.
+        assert_eq!(others(&fleet, "2026f"), [""; 0]);
+        fleet[0].time_zones = "1999a".to_owned();
+        fleet[1].time_zones = "system 2026f".to_owned();
+        fleet[2].time_zones = "2026e".to_owned();
+        assert_eq!(others(&fleet, "2026f"), ["c"]);
+        assert_eq!(others(&fleet, "system 2026e"), ["b"]);
+        // A version that nobody knows may be any.
+        assert_eq!(others(&fleet, "system"), ["b", "c"]);
+        fleet[1].time_zones = "system".to_owned();
+        assert_eq!(others(&fleet, "system"), ["c"]);
     }
 
     #[test]

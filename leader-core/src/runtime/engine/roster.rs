@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::input::Group;
+use super::time_zones::Told;
 use super::{Engine, Input, Refused};
 use crate::clock::Moment;
 use crate::event::Event;
@@ -48,6 +49,8 @@ pub(super) struct Roster {
     twin: Option<Holder>,
     /// Another service in the namespace, that has been told of.
     other: Option<(String, String)>,
+    /// Members that read time zones from another version, as last told.
+    pub(super) told_time_zones: Told,
     /// The jobs of a led group that this instance lacks, as last told.
     pub(super) uncovered: BTreeMap<Group, BTreeMap<String, String>>,
     /// When a leader makes way for a member that has more of the group's jobs.
@@ -232,6 +235,7 @@ impl Engine {
             self.roster.members = fleet::members(roster);
             let longest = self.roster.members.iter().map(|member| member.ttl).max();
             self.roster.longest_ttl = self.roster.longest_ttl.max(longest.unwrap_or_default()).min(MAX_TTL);
+            self.compare_time_zones();
             for index in 0..self.groups.len() {
                 self.place(index);
                 self.look_for_uncovered(now, index);

