@@ -20,4 +20,28 @@ async fn too_often() {}
 #[leader_only(cron = "0 3 * * *", timeout = "soon")]
 async fn no_timeout() {}
 
+#[leader_only(cron = "0 0 9 1-7 * MON")]
+async fn either_or_both() {}
+
+#[leader_only(cron = "0 9 1 * *", days = "or")]
+async fn one_day_field() {}
+
+#[leader_only(cron = "30 2 * * *", timezone = "Europe/Berln")]
+async fn no_such_place() {}
+
+#[leader_only(cron = "30 2 * * *", timezone = "+02:00")]
+async fn an_offset() {}
+
+const HOME: &str = "Middle-earth/Shire";
+
+#[leader_only(cron = "30 2 * * *", timezone = HOME)]
+async fn a_constant() {}
+
+#[leader_only(cron = "CRON_TZ=Europe/Berlin 30 2 * * *")]
+async fn zone_in_the_expression() {}
+
+// Each is told.
+#[leader_only(cron = "60 2 * * *", timezone = "berlin", days = "and", jitter = "half an hour", grace = "-5s", timeout = "1.5m")]
+async fn everything() {}
+
 fn main() {}

@@ -6,6 +6,12 @@ async fn purge() {}
 #[leader_only(every("30s"), while_leading = true, name =)]
 async fn refresh() {}
 
+#[leader_only(cron = "0 0 9 1-7 * MON", days = "both", timezone = 2, jitter)]
+async fn report() {}
+
+#[leader_only(cron = "0 0 9 1-7 * MON", days = and)]
+async fn report_too() {}
+
 #[leader_only("cleanup")]
 async fn sweep() {}
 

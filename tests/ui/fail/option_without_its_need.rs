@@ -6,4 +6,13 @@ async fn called() {}
 #[leader_only(while_leading, grace = "5s")]
 async fn standing(_lead: Lead) {}
 
+#[leader_only(jitter = "30s", timezone = "Europe/Berlin", days = "or")]
+async fn called_too() {}
+
+#[leader_only(every = "1d", timezone = "Europe/Berlin", days = "and")]
+async fn daily() {}
+
+#[leader_only(while_leading, jitter = "30s", timezone = "Europe/Berlin")]
+async fn standing_too(_lead: Lead) {}
+
 fn main() {}
