@@ -61,7 +61,7 @@ fn where_it_runs(model: &Model) -> String {
     }
 }
 
-/// ` every 5 minutes: `*/5 * * * *``, when it is a literal that is easily put into words.
+/// In words and as written, when it is a literal that is easily put into words.
 fn schedule(expr: &Expr, words: fn(&str) -> Option<String>) -> Option<String> {
     let text = literal(expr)?;
     Some(format!(" {}: `{text}`", words(&text)?))

@@ -241,8 +241,10 @@ fn a_period_may_replace_an_expression_on_a_wall_clock() {
 #[test]
 fn settings_of_a_job_that_cannot_work_are_told_with_the_way_out() {
     type Change = fn(JobSettings) -> JobSettings;
+    /// Variables, what the code says, and parts of the one fault.
+    type Case = (&'static [(&'static str, &'static str)], Change, &'static [&'static str]);
     let same: Change = |job| job;
-    let cases: &[(&'static [(&str, &str)], Change, &[&str])] = &[
+    let cases: &[Case] = &[
         (
             &[("LEADER_JOB_ZONED_TIMEZONE", "Europe/Berln")],
             same,

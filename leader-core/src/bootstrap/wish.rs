@@ -298,7 +298,7 @@ impl Wishes<'_> {
     fn hint_at_days(&mut self) {
         let variable = self.variable("days");
         if let Some(Fault::Variable { reason, .. }) = self.faults.0.last_mut() {
-            reason.push_str(&format!("; in the environment `days` is {variable}"));
+            *reason += &format!("; in the environment `days` is {variable}");
         }
     }
 

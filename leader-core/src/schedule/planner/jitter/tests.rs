@@ -163,7 +163,9 @@ fn steps(planner: &mut Planner, now: &str) -> Vec<Step> {
         .map_or_else(Vec::new, |(_, steps)| steps)
 }
 
-fn shown(planner: &mut Planner, now: &str) -> Vec<(String, StepKind, Option<(MissedReason, u64)>)> {
+type Shown = (String, StepKind, Option<(MissedReason, u64)>);
+
+fn shown(planner: &mut Planner, now: &str) -> Vec<Shown> {
     let show = |step: Step| {
         let tick = step.tick.strftime("%H:%M:%S").to_string();
         (tick, step.kind, step.passed.map(|passed| (passed.reason, passed.count)))
@@ -171,7 +173,7 @@ fn shown(planner: &mut Planner, now: &str) -> Vec<(String, StepKind, Option<(Mis
     steps(planner, now).into_iter().map(show).collect()
 }
 
-fn run(tick: &str) -> Vec<(String, StepKind, Option<(MissedReason, u64)>)> {
+fn run(tick: &str) -> Vec<Shown> {
     vec![(tick.to_owned(), StepKind::Run, None)]
 }
 
