@@ -10,6 +10,7 @@ mod every;
 mod gate;
 mod message;
 pub mod missed;
+#[allow(clippy::exhaustive_enums, clippy::exhaustive_structs, reason = "an internal module")]
 pub mod planner;
 pub mod planning;
 mod preview;
