@@ -75,7 +75,7 @@ impl Zone {
         self.tz == TimeZone::UTC
     }
 
-    pub(super) fn tz(&self) -> &TimeZone {
+    pub(crate) fn tz(&self) -> &TimeZone {
         &self.tz
     }
 }
