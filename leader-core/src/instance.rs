@@ -23,6 +23,7 @@ use crate::runtime::engine::{Input, Request};
 pub use crate::runtime::fleet::Member;
 pub use crate::runtime::requests::StepDownError;
 use crate::runtime::shared::Shared;
+use crate::schedule::Planned;
 use crate::store::JobLedger;
 use crate::timing::Timing;
 
@@ -155,6 +156,17 @@ impl Instance {
     pub fn count_ticks(&self, job: &str, after: Timestamp, until: Timestamp) -> Option<u64> {
         let spec = self.shared.config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
         Some(spec.rule.schedule.count(after, until))
+    }
+
+    /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual; `None` when
+    /// the job is not this instance's, or has no schedule.
+    ///
+    /// These are planned instants by this machine's clock, whoever leads; nothing is asked of the store.
+    #[must_use]
+    pub fn preview(&self, job: &str, count: usize) -> Option<Vec<Planned>> {
+        let config = &self.shared.config;
+        let spec = config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
+        Some(spec.rule.schedule.preview(config.clock.wall(), count))
     }
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.

@@ -43,8 +43,8 @@ pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
 pub use schedule::missed::{Missed, MissedReason};
 pub use schedule::{
-    Cron, CronError, Days, DurationError, Every, MAX_EXPRESSION, MAX_PERIOD, MIN_PERIOD, Message, PeriodError,
-    Schedule, ScheduleError, TZDB_VERSION, Zone, ZoneError, parse_duration,
+    Cron, CronError, Days, DurationError, Every, MAX_EXPRESSION, MAX_PERIOD, MIN_PERIOD, Message, Note, PeriodError,
+    Planned, Schedule, ScheduleError, TZDB_VERSION, Zone, ZoneError, parse_duration,
 };
 pub use store::embedded::Embedded;
 pub use store::{Finding, FindingKind, JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};
@@ -54,6 +54,7 @@ pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 #[doc(hidden)]
 #[cfg(feature = "testing")]
 pub mod __seam {
+    pub use crate::schedule::planner;
     pub use crate::store::ledger::KEPT;
     #[cfg(feature = "redis")]
     pub use crate::store::redis::{Connection, RedisStore, Subscription, parse};

@@ -214,6 +214,11 @@ async fn a_job_is_switched_off_or_given_another_schedule() {
     assert!(jobs.iter().all(|job| job.name.as_str() != "first"), "{jobs:?}");
     let steady = jobs.iter().find(|job| job.name.as_str() == "steady").unwrap();
     assert!(steady.schedule.contains("0 4 * * *"), "{steady:?}");
+    let planned = instance.preview("steady", 3).unwrap();
+    let clock: Vec<_> = planned.iter().map(|planned| planned.local.time().to_string()).collect();
+    assert_eq!(clock, ["04:00:00"; 3]);
+    assert_eq!(Some(planned[0].at), steady.next);
+    assert!(instance.preview("first", 3).is_none(), "it is switched off");
     instance.shutdown().await;
 }
 

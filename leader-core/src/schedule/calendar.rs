@@ -164,19 +164,22 @@ fn bits(set: u64, values: std::ops::RangeInclusive<u32>) -> impl Iterator<Item =
     values.filter(move |value| set >> value & 1 == 1)
 }
 
-/// Appends `values`, or `*` when there are `all` of them: the crate shares one set for that.
+/// Appends `values`: as `*` when there are `all` of them, which the crate keeps as nothing at all, as a range with a step when they
+/// are one, which it reads sooner, or else one by one.
 fn list(text: &mut String, values: impl Iterator<Item = u32>, all: usize) {
-    let start = text.len();
-    let mut count = 0;
-    for value in values {
-        let comma = if count == 0 { "" } else { "," };
-        // Writing to a string does not fail.
-        let _ = write!(text, "{comma}{value}");
-        count += 1;
-    }
-    if count == all {
-        text.truncate(start);
-        text.push('*');
-    }
-    text.push(' ');
+    let values: Vec<_> = values.collect();
+    // Writing to a string does not fail.
+    let _ = match values[..] {
+        _ if values.len() == all => write!(text, "* "),
+        [first, second, .., last] if values.windows(2).all(|pair| pair[1] - pair[0] == second - first) => {
+            write!(text, "{first}-{last}/{} ", second - first)
+        }
+        _ => {
+            for (at, value) in values.iter().enumerate() {
+                let comma = if at == 0 { "" } else { "," };
+                let _ = write!(text, "{comma}{value}");
+            }
+            write!(text, " ")
+        }
+    };
 }

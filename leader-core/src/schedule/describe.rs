@@ -6,14 +6,15 @@ use super::gate::{Cron, Days};
 use super::zone::Zone;
 
 const WEEKDAYS: [&str; 7] = [
-    "Sundays",
-    "Mondays",
-    "Tuesdays",
-    "Wednesdays",
-    "Thursdays",
-    "Fridays",
-    "Saturdays",
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
 ];
+const NTH: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
 const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -30,8 +31,8 @@ const MONTHS: [&str; 12] = [
 ];
 /// When the ticks of a period of days are.
 const COUNTED: &str = " at 00:00 (UTC), counted from 1970-01-01";
-/// More times than these are shown as written.
-const MAX_TIMES: usize = 3;
+/// Longer lists are shown as written.
+const MOST: usize = 3;
 
 pub(super) fn every(every: Every) -> String {
     let ms = every.period().as_millis();
@@ -97,46 +98,137 @@ pub(super) fn cron(calendar: &Calendar, zone: &Zone) -> Option<String> {
     {
         return Some(repeat(step, "hour") + &days + &place);
     }
-    let times: Vec<_> = hours
+    if hours.len() * minutes.len() > MOST {
+        return Some(within(minute, &hours)? + &days + &place);
+    }
+    let times = hours
         .iter()
-        .flat_map(|hour| minutes.iter().map(move |m| format!("{hour:02}:{m:02}")))
-        .take(MAX_TIMES + 1)
-        .collect();
-    if times.len() > MAX_TIMES {
+        .flat_map(|hour| minutes.iter().map(move |m| format!("{hour:02}:{m:02}")));
+    let every_day = if days.is_empty() { " every day" } else { &days };
+    Some(format!("at {}{every_day}{place}", join(&times.collect::<Vec<_>>())))
+}
+
+/// A step through an unbroken part of the day.
+fn within(minute: u64, hours: &[usize]) -> Option<String> {
+    let (first, last) = (*hours.first()?, *hours.last()?);
+    if last - first + 1 != hours.len() {
         return None;
     }
-    let every_day = if days.is_empty() { " every day" } else { &days };
-    Some(format!("at {}{every_day}{place}", join(&times)))
+    match step(minute, 60)? {
+        60 => Some(format!("every hour from {first:02}:00 to {last:02}:00")),
+        step => Some(repeat(step, "minute") + &format!(" from {first:02}:00 to {last:02}:{:02}", 60 - step)),
+    }
 }
 
 /// The days with a blank before them; empty for every day.
 fn days(cron: &Cron) -> Option<String> {
-    if !cron.every_year() || cron.days() != Days::Unsaid {
+    if !cron.every_year() || cron.days() == Days::And {
         return None;
     }
-    let (days, weekdays) = (cron.plain_days()?, cron.plain_weekdays()?);
-    let every_month = cron.months() == 0b1_1111_1111_1110;
-    let every_day = days == u32::MAX - 1;
-    let months = values(cron.months().into());
-    Some(match (every_day, weekdays) {
-        (true, 0b111_1111) if every_month => String::new(),
-        (true, 0b011_1110) if every_month => " on weekdays".to_owned(),
-        (true, 0b100_0001) if every_month => " on weekends".to_owned(),
-        (true, some) if every_month && some != 0b111_1111 => {
-            let names: Vec<_> = values(some.into())
-                .into_iter()
-                .map(|day| WEEKDAYS[day].to_owned())
-                .collect();
-            format!(" on {}", join(&names))
-        }
-        (false, 0b111_1111) => match (&values(days.into())[..], &months[..]) {
-            // Not every month has the later ones.
-            ([day @ ..=28], _) if every_month => format!(" on day {day} of every month"),
-            ([day], [month]) => format!(" on {} {day}", MONTHS[month - 1]),
-            _ => return None,
-        },
-        _ => return None,
+    let months = months(cron)?;
+    let (all_days, all_weekdays) = (cron.days_are_all(), cron.weekdays_are_all());
+    // Where either may match and one of them always does, every day matches.
+    let every_day = cron.days() == Days::Or && (all_days || all_weekdays);
+    let of_month = if all_days || every_day {
+        None
+    } else {
+        Some(days_of_month(cron, &months)?)
+    };
+    let of_week = if all_weekdays || every_day {
+        None
+    } else {
+        Some(days_of_week(cron, &months)?)
+    };
+    Some(match (of_month, of_week) {
+        (None, None) if months.is_empty() => String::new(),
+        (None, None) => format!(" every day in {months}"),
+        (Some(days), None) | (None, Some(days)) => format!(" on {days}"),
+        // Either matches.
+        (Some(days), Some(weekdays)) => format!(" on {days} and on {weekdays}"),
     })
+}
+
+/// The months; empty for every one.
+fn months(cron: &Cron) -> Option<String> {
+    let months = values(cron.months().into());
+    match months.len() {
+        12 => Some(String::new()),
+        1..=MOST => {
+            let names: Vec<_> = months.iter().map(|month| MONTHS[month - 1].to_owned()).collect();
+            Some(join(&names))
+        }
+        _ => None,
+    }
+}
+
+fn days_of_month(cron: &Cron, months: &str) -> Option<String> {
+    let of_months = of(months);
+    if let Some(days) = cron.plain_days() {
+        let days = values(days.into());
+        let one_month = !months.is_empty() && !months.contains(' ');
+        return match &days[..] {
+            [day] if one_month => Some(format!("{months} {day}")),
+            // Not every month has the later ones.
+            days if days.last().is_some_and(|day| *day > 28) => None,
+            days if days.len() <= MOST => {
+                let plural = if days.len() == 1 { "" } else { "s" };
+                let days: Vec<_> = days.iter().map(ToString::to_string).collect();
+                Some(format!("day{plural} {} of {of_months}", join(&days)))
+            }
+            _ => None,
+        };
+    }
+    let what = match cron.special_days() {
+        (true, false, 0) => "the last day".to_owned(),
+        (false, true, 0) => "the last workday".to_owned(),
+        (false, false, near) if near.is_power_of_two() && near < 1 << 29 => {
+            format!("the workday nearest to day {}", near.trailing_zeros())
+        }
+        _ => return None,
+    };
+    // Together with plain days they are too many words.
+    (cron.plain_days_beside() == 0).then(|| format!("{what} of {of_months}"))
+}
+
+fn days_of_week(cron: &Cron, months: &str) -> Option<String> {
+    let in_months = if months.is_empty() {
+        String::new()
+    } else {
+        format!(" in {months}")
+    };
+    if let Some(days) = cron.plain_weekdays() {
+        return Some(match days {
+            0b011_1110 => format!("weekdays{in_months}"),
+            0b100_0001 => format!("weekends{in_months}"),
+            some => {
+                let names: Vec<_> = values(some.into())
+                    .into_iter()
+                    .map(|day| format!("{}s", WEEKDAYS[day]))
+                    .collect();
+                join(&names) + &in_months
+            }
+        });
+    }
+    let (last, nth) = cron.special_weekdays();
+    let mut named = Vec::new();
+    for (count, days) in NTH.iter().zip(nth) {
+        named.extend(
+            values(days.into())
+                .into_iter()
+                .map(|day| format!("the {count} {}", WEEKDAYS[day])),
+        );
+    }
+    named.extend(
+        values(last.into())
+            .into_iter()
+            .map(|day| format!("the last {}", WEEKDAYS[day])),
+    );
+    let short = named.len() <= MOST && cron.plain_weekdays_beside() == 0;
+    short.then(|| format!("{} of {}", join(&named), of(months)))
+}
+
+fn of(months: &str) -> &str {
+    if months.is_empty() { "every month" } else { months }
 }
 
 fn join(parts: &[String]) -> String {

@@ -246,6 +246,21 @@ impl Cron {
         }
     }
 
+    /// The plain days of the month, whatever else the field names.
+    pub(super) const fn plain_days_beside(&self) -> u32 {
+        self.day_of_month
+    }
+
+    /// `L`, `LW` and the days before a `W`.
+    pub(super) const fn special_days(&self) -> (bool, bool, u32) {
+        (self.last_day, self.last_workday, self.nearest)
+    }
+
+    /// Whether every day of the month matches its field.
+    pub(super) const fn days_are_all(&self) -> bool {
+        self.day_of_month == u32::MAX - 1
+    }
+
     /// The plain weekdays, when these are all that the field names.
     pub(super) const fn plain_weekdays(&self) -> Option<u8> {
         if self.last_weekdays | self.nth_weekdays() == 0 {
@@ -253,6 +268,21 @@ impl Cron {
         } else {
             None
         }
+    }
+
+    /// The plain weekdays, whatever else the field names.
+    pub(super) const fn plain_weekdays_beside(&self) -> u8 {
+        self.day_of_week
+    }
+
+    /// The weekdays before an `L`, and those before each `#`.
+    pub(super) const fn special_weekdays(&self) -> (u8, [u8; 5]) {
+        (self.last_weekdays, self.nth)
+    }
+
+    /// Whether every weekday matches its field.
+    pub(super) const fn weekdays_are_all(&self) -> bool {
+        self.day_of_week == 0b111_1111
     }
 }
 

@@ -10,8 +10,10 @@ mod every;
 mod gate;
 mod message;
 pub mod missed;
+#[allow(clippy::exhaustive_enums, clippy::exhaustive_structs, reason = "an internal module")]
 pub mod planner;
 pub mod planning;
+mod preview;
 #[cfg(test)]
 mod tests;
 mod zone;
@@ -29,6 +31,7 @@ pub use duration::{DurationError, checked_duration, parse_duration};
 pub use every::{Every, MAX_PERIOD, MIN_PERIOD, PeriodError};
 pub use gate::{Cron, CronError, Days, MAX_EXPRESSION};
 pub use message::Message;
+pub use preview::{Note, Planned};
 pub use zone::{TZDB_VERSION, Zone, ZoneError};
 use zoned::Zoned;
 
@@ -253,6 +256,21 @@ impl Schedule {
     /// The ticks after `after`, in order.
     pub fn ticks(&self, after: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
         std::iter::successors(self.next(after), |tick| self.next(*tick))
+    }
+
+    /// The next `count` ticks after `after` on the wall clock, with a note where a change of clocks makes one unusual; fewer when
+    /// the schedule ends.
+    #[must_use]
+    pub fn preview(&self, after: Timestamp, count: usize) -> Vec<Planned> {
+        let mut before = self.prev(after);
+        let planned = self.ticks(after).take(count).map(|at| {
+            let before = before.replace(at);
+            match &self.rule {
+                Rule::Cron(calendar, zone) => Planned::zoned(zoned(calendar, zone), zone, at, before),
+                Rule::Every(_) => Planned::utc(at),
+            }
+        });
+        planned.collect()
     }
 
     /// The schedule in simple words, such as `at 09:00 on weekdays (UTC)`; as written when no sentence is certainly right.

@@ -76,7 +76,7 @@ impl Zone {
         self.tz == TimeZone::UTC
     }
 
-    pub(super) fn tz(&self) -> &TimeZone {
+    pub(crate) fn tz(&self) -> &TimeZone {
         &self.tz
     }
 }

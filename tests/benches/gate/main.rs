@@ -2,6 +2,7 @@
 //!
 //! `cargo bench --bench gate` takes some seconds. The store is the embedded one: neither `is_leader` nor the gate ever asks it.
 
+#[path = "../sampling.rs"]
 mod sampling;
 
 use std::future::Future;
