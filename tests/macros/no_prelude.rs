@@ -18,5 +18,13 @@ async fn plain(number: u8) -> u8 {
     number
 }
 
-#[leader_only(cron = "0 3 * * *", grace = "5s", missed = "skip", on_loss = "finish")]
+#[leader_only(
+    cron = "0 3 1-7 * MON",
+    days = "and",
+    timezone = "UTC",
+    jitter = "1s",
+    grace = "5s",
+    missed = "skip",
+    on_loss = "finish"
+)]
 async fn job(_tick: Tick, State(_number): State<u8>) {}

@@ -21,6 +21,33 @@ async fn standing(lead: Lead, _db: Option<State<u8>>) {
     lead.cancelled().await;
 }
 
+mod zones {
+    pub const HOME: &str = "Europe/Berlin";
+}
+
+macro_rules! on_a_wall_clock {
+    ($name:ident, $cron:expr, $zone:expr) => {
+        #[leader_only(group = "registration", cron = $cron, days = "and", timezone = $zone)]
+        async fn $name() {}
+    };
+}
+
+#[leader_only(
+    group = "registration",
+    cron = "0 0 9 1-7 * MON",
+    days = "or",
+    timezone = zones::HOME,
+    jitter = concat!("30", "s"),
+    grace = "1m",
+    timeout = "1h30m"
+)]
+async fn with_every_time() {}
+
+on_a_wall_clock!(from_a_macro, "0 9 1-7 * MON", "Asia/Tokyo");
+
+#[leader_only(group = "registration", every = "7d", jitter = "1h")]
+async fn jittered_period() {}
+
 struct Service;
 
 impl Service {
@@ -59,14 +86,17 @@ fn each_function_is_found_once() {
     let inner = format!("{ours}::inner");
     let expected = [
         ("configured_in", "registration", ours),
+        ("from_a_macro", "registration", ours),
         ("generic", "registration", ours),
         ("in_a_const_group", GROUP, ours),
+        ("jittered_period", "registration", ours),
         ("method", "registration", ours),
         ("nested", "registration", ours),
         ("plain", "registration", ours),
         ("plain", "registration", &inner),
         ("stable-name", "registration", ours),
         ("standing", GROUP, ours),
+        ("with_every_time", "registration", ours),
     ];
     assert_eq!(found, expected);
     drop((
@@ -85,4 +115,28 @@ fn a_handle_names_job_and_group() {
     assert_eq!((standing::NAME, standing::GROUP), ("standing", GROUP));
     let record = format!("{:?}", scheduled::RECORD);
     assert!(record.contains("*/5 * * * *"), "{record}");
+}
+
+#[test]
+fn a_record_holds_what_the_options_say() {
+    let holds = |record: &dyn std::fmt::Debug, parts: &[&str]| {
+        let record = format!("{record:?}");
+        assert!(parts.iter().all(|part| record.contains(part)), "{parts:?} in {record}");
+    };
+    holds(
+        &with_every_time::RECORD,
+        &[
+            "Cron(\"0 0 9 1-7 * MON\")",
+            "timezone: Some(\"Europe/Berlin\"), days: Or, jitter: Some(30s), timeout: Some(5400s), grace: Some(60s)",
+        ],
+    );
+    holds(
+        &from_a_macro::RECORD,
+        &["timezone: Some(\"Asia/Tokyo\"), days: And, jitter: None"],
+    );
+    holds(
+        &jittered_period::RECORD,
+        &["Every(\"7d\")", "timezone: None, days: Unsaid, jitter: Some(3600s)"],
+    );
+    holds(&scheduled::RECORD, &["timezone: None, days: Unsaid, jitter: None"]);
 }

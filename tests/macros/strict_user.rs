@@ -33,7 +33,10 @@ pub async fn without_documentation(mut number: u8, Settings(inner): Settings, (l
 
 /// A job.
 #[leader_only(
-    cron = "*/5 * * * *",
+    cron = "*/5 0 1-7 * MON",
+    days = "or",
+    timezone = "Europe/Berlin",
+    jitter = "1m",
     timeout = "30s",
     grace = "5s",
     missed = "latest",

@@ -298,7 +298,8 @@ impl Wishes<'_> {
     fn hint_at_days(&mut self) {
         let variable = self.variable("days");
         if let Some(Fault::Variable { reason, .. }) = self.faults.0.last_mut() {
-            *reason += &format!("; in the environment `days` is {variable}");
+            reason.push_str("; in the environment `days` is ");
+            reason.push_str(&variable);
         }
     }
 

@@ -78,6 +78,11 @@ impl fmt::Debug for Record {
             .field("name", &self.name)
             .field("group", &self.group)
             .field("trigger", &self.trigger)
+            .field("timezone", &self.timezone)
+            .field("days", &self.days)
+            .field("jitter", &self.jitter)
+            .field("timeout", &self.timeout)
+            .field("grace", &self.grace)
             .finish_non_exhaustive()
     }
 }
