@@ -5,7 +5,7 @@ use leader_core::{Schedule, Zone};
 // The macro's own source: a macro crate exports nothing else.
 #[allow(clippy::redundant_pub_crate, reason = "as in its own crate")]
 #[path = "../../leader-macros/src/words.rs"]
-mod words;
+mod written;
 
 /// Expressions that the macro puts into words.
 const TOLD: &[&str] = &[
@@ -88,16 +88,16 @@ fn the_macros_words_are_the_schedules_own() {
             let schedule = Schedule::cron(expr).unwrap().in_zone(Zone::new(zone).unwrap()).unwrap();
             let described = schedule.describe();
             let bare = described.strip_suffix(&format!(" ({zone})")).unwrap_or(&described);
-            assert_eq!(words::cron(expr).as_deref(), Some(bare), "{expr}");
+            assert_eq!(written::cron(expr).as_deref(), Some(bare), "{expr}");
         }
     }
     for expr in SHOWN {
         assert!(Schedule::cron(expr).is_ok(), "{expr}");
-        assert_eq!(words::cron(expr), None, "{expr}");
+        assert_eq!(written::cron(expr), None, "{expr}");
     }
     for expr in REFUSED {
         assert!(Schedule::cron(expr).is_err(), "{expr}");
-        assert_eq!(words::cron(expr), None, "{expr}");
+        assert_eq!(written::cron(expr), None, "{expr}");
     }
 }
 
@@ -119,7 +119,7 @@ fn whatever_the_macro_tells_is_right() {
         for (day, month) in days.iter().flat_map(|day| months.iter().map(move |month| (day, month))) {
             for weekday in weekdays {
                 let expr = format!("{minute} {hour} {day} {month} {weekday}");
-                let Some(words) = words::cron(&expr) else { continue };
+                let Some(words) = written::cron(&expr) else { continue };
                 told += 1;
                 let described = Schedule::cron(&expr).unwrap_or_else(|error| panic!("{expr}: {error}"));
                 let described = described.describe();
@@ -138,7 +138,7 @@ fn periods_are_told_in_the_same_words() {
     ] {
         for unit in ["ms", "s", "m", "h", "d"] {
             let period = format!("{count}{unit}");
-            let (Some(words), Ok(schedule)) = (words::every(&period), Schedule::every(&period)) else {
+            let (Some(words), Ok(schedule)) = (written::every(&period), Schedule::every(&period)) else {
                 continue;
             };
             told += 1;
@@ -158,6 +158,6 @@ fn periods_are_told_in_the_same_words() {
         "5M",
         "99999999999999999999s",
     ] {
-        assert_eq!(words::every(shown), None, "{shown}");
+        assert_eq!(written::every(shown), None, "{shown}");
     }
 }

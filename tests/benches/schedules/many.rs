@@ -65,6 +65,8 @@ pub fn show() {
             schedule,
             grace: DEFAULT_GRACE,
             missed: Missed::Latest,
+            jitter: Duration::ZERO,
+            seed: 0,
         };
         planner.begin(job, rule, start, None, start);
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "macros")]
 use crate::clock::Clock;
 use crate::store::embedded::Embedded;
 use crate::timing::MIN_TTL;
