@@ -1,5 +1,7 @@
 //! Support for unit tests of annotated functions, and faults for tests of fleets.
 
+mod ticks;
+
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -17,6 +19,9 @@ use crate::job::scope::{Scope, within};
 use crate::job::tick::{Inner, Origin, Tick};
 use crate::names::{DEFAULT_GROUP, GroupName, JobName};
 use crate::runtime::engine::Request;
+
+#[doc(hidden)]
+pub use ticks::__assert_ticks;
 
 /// Runs a future as on the leader of every group: gated functions called in it run, without an instance and without a store.
 ///
