@@ -44,7 +44,10 @@ const ROOMS: &[(&str, &[&str])] = &[
             "clock", "names", "timing", "schedule", "job", "store", "event", "runtime", "instance",
         ],
     ),
-    ("testing", &["clock", "names", "job", "store", "runtime", "instance"]),
+    (
+        "testing",
+        &["clock", "names", "schedule", "job", "store", "runtime", "instance"],
+    ),
     ("private", &["names", "schedule", "job"]),
 ];
 
@@ -79,9 +82,11 @@ fn is_test(path: &Path) -> bool {
 
 /// The text before a file's own unit tests.
 fn shipped(text: &str) -> &str {
-    text.find("\n#[cfg(test)]\nmod tests")
-        .or_else(|| text.find("\n#[cfg(all(test"))
-        .map_or(text, |at| &text[..at])
+    let Some(tests) = text.find("\nmod tests {") else {
+        return text;
+    };
+    let attribute = text[..tests].rfind("\n#[cfg(");
+    &text[..attribute.unwrap_or(tests)]
 }
 
 /// The first segment of a path below `src`.
