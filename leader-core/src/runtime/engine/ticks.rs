@@ -1,6 +1,8 @@
 //! From due ticks to claims, and from claims to runs.
 
 mod ahead;
+#[cfg(feature = "testing")]
+mod extra;
 mod patience;
 
 use std::collections::BTreeMap;
@@ -366,34 +368,5 @@ impl Engine {
             origin: Origin::Schedule,
             error: String::new(),
         });
-    }
-
-    /// Claims a run outside the schedule.
-    #[cfg(feature = "testing")]
-    pub(super) fn claim_extra(&mut self, now: Moment, job: usize, at: Timestamp, asker: Asker) {
-        let name = self.shared.config.jobs[job].name.clone();
-        let index = self.group_of[job];
-        let state = &self.groups[index];
-        if state.draining.is_some() || !state.taken_over.is_some_and(|term| state.gate.trusts(term)) {
-            let _ = asker.send(Err(format!("this instance does not lead the group of `{name}`")));
-            return;
-        }
-        self.ticks.last_number += 1;
-        let claim = Claim {
-            alive: self.runs.alive(job),
-            job: name,
-            number: self.ticks.last_number,
-            tick: at,
-            cursor: at,
-            want: Want::Extra(Origin::Manual),
-            passed: Vec::new(),
-        };
-        let flight = Flight {
-            batches: vec![(index, self.batch(index, vec![claim]))],
-            jobs: vec![vec![job]],
-            asker: Some(asker),
-            ..Flight::default()
-        };
-        self.send_claims(now, flight);
     }
 }
