@@ -4,6 +4,8 @@ mod fault;
 mod jobs;
 mod settings;
 mod source;
+#[cfg(feature = "testing")]
+mod suites;
 #[cfg(all(test, feature = "macros"))]
 mod tests;
 
@@ -263,27 +265,6 @@ impl Bootstrap {
     /// The promise that the service runs as one process, which allows the embedded store under Kubernetes.
     pub fn single_process(mut self) -> Self {
         self.single_process = true;
-        self
-    }
-
-    /// Adds copies of a job, each under a name of its own: for suites that need more jobs than a compiler likes. They are never
-    /// freed.
-    #[doc(hidden)]
-    #[cfg(feature = "testing")]
-    pub fn __copies<J: Job>(mut self, count: usize) -> Self {
-        let copy = |n| {
-            let name = format!("{}-{n}", J::NAME).leak();
-            &*Box::leak(Box::new(Record { name, ..J::RECORD }))
-        };
-        self.records.extend((0..count).map(copy));
-        self
-    }
-
-    /// Gives the instance a wall clock that is wrong: for suites.
-    #[doc(hidden)]
-    #[cfg(feature = "testing")]
-    pub fn __wall_ahead(mut self, ahead: jiff::SignedDuration) -> Self {
-        self.wall_ahead = Some(ahead);
         self
     }
 

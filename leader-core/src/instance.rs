@@ -311,6 +311,11 @@ impl Instance {
         over.await.map_err(|_| "the instance has stopped".to_owned())?
     }
 
+    #[cfg(feature = "testing")]
+    pub(crate) fn clock_source(&self) -> &crate::clock::Clock {
+        &self.shared.config.clock
+    }
+
     pub(crate) fn request(&self, request: Request) {
         self.shared.send(Input::Request(request));
     }
