@@ -56,7 +56,7 @@ use source::Source;
 ///
 /// Every plain setting can also be given by an environment variable, which wins over the code: `LEADER_NAMESPACE`,
 /// `LEADER_SERVICE`, `LEADER_VERSION`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
-/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_REQUIRE_STORE`, `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for
+/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_FOLLOW_STORE_CLOCK`, `LEADER_REQUIRE_STORE`, `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for
 /// every other character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression).
 #[must_use = "an instance starts when the builder is awaited"]
 pub fn bootstrap(store: impl IntoStore) -> Bootstrap {
@@ -87,6 +87,7 @@ pub struct Bootstrap {
     first_start: bool,
     exclusive_id: bool,
     spread: bool,
+    follow_store_clock: bool,
     require_store: bool,
     single_process: bool,
     events: broadcast::Sender<Stamped>,
@@ -119,6 +120,7 @@ impl Bootstrap {
             first_start: false,
             exclusive_id: false,
             spread: true,
+            follow_store_clock: false,
             require_store: false,
             single_process: false,
             events: broadcast::Sender::new(BACKLOG),
@@ -259,6 +261,15 @@ impl Bootstrap {
     /// skips the quarantine of one TTL.
     pub fn first_start(mut self, first: bool) -> Self {
         self.first_start = first;
+        self
+    }
+
+    /// The operator's word that the store's clock is right, whatever the fleet's wall clocks say: ticks go on by it. Without it no tick
+    /// is claimed while most instances disagree with that clock by more than 5 s, and in the same way
+    /// ([`Event::ClockDisputed`](crate::Event::ClockDisputed)); where the store's clock is the wrong one, mend that instead, and take
+    /// this out again afterwards.
+    pub fn follow_store_clock(mut self, follow: bool) -> Self {
+        self.follow_store_clock = follow;
         self
     }
 

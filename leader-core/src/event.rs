@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast;
 
 use crate::clock::Moment;
@@ -130,6 +130,27 @@ pub enum Event {
         term: u64,
         /// The other instance.
         member: String,
+    },
+    /// Most instances of the fleet disagree with the store's clock by more than 5 s, and in the same way: that clock is probably wrong,
+    /// and no tick is claimed. Leads, and what runs, go on. It ends when they agree again, or is overruled by
+    /// [`follow_store_clock`](crate::Bootstrap::follow_store_clock).
+    #[non_exhaustive]
+    ClockDisputed {
+        /// How far this instance's wall clock is ahead of the store's.
+        ours: SignedDuration,
+        /// How far theirs are.
+        theirs: SignedDuration,
+        /// How many instances disagree in this way.
+        instances: usize,
+        /// Of how many that have measured their offset.
+        of: usize,
+    },
+    /// Most of the fleet no longer disagrees with the store's clock: ticks go on, and what is owed of those in between is decided by the
+    /// policy of each job.
+    #[non_exhaustive]
+    ClockAgreed {
+        /// How far this instance's wall clock is ahead of the store's.
+        ours: SignedDuration,
     },
     /// A job's body was started.
     #[non_exhaustive]

@@ -18,6 +18,7 @@ use crate::job::gate::{GroupStatus, Lead};
 use crate::job::output::JobOutput;
 use crate::job::scope::{self, Scope, Skipped};
 use crate::names::{InstanceId, JobName, Namespace, ServiceName};
+pub use crate::runtime::clock_status::{ClockDispute, ClockStatus};
 use crate::runtime::config::LifeSpec;
 use crate::runtime::engine::{Input, Request};
 pub use crate::runtime::fleet::Member;
@@ -124,6 +125,12 @@ impl Instance {
         let mut jobs: Vec<_> = scheduled.chain(live).collect();
         jobs.sort_by(|a, b| a.name.cmp(&b.name));
         jobs
+    }
+
+    /// What the instance knows of its own clock and of the store's, as of its last look: at least two in each TTL.
+    #[must_use]
+    pub fn clock(&self) -> ClockStatus {
+        self.shared.clock()
     }
 
     /// The instance's events from now on.

@@ -96,6 +96,8 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::Uncovered { .. }
         | Event::MakingWay { .. }
         | Event::CursorAhead { .. }
+        | Event::ClockDisputed { .. }
+        | Event::ClockAgreed { .. }
         | Event::OtherService { .. } => tell_of_others(instance, event),
     }
 }
@@ -181,6 +183,21 @@ fn tell_of_others(instance: &str, event: &Event) {
             instance, %group, %job, %cursor,
             "the store says that this job's ticks are decided up to an instant of the future, and nothing of it runs before that: the \
              server's clock, or a leader's, was ahead for a while"
+        ),
+        Event::ClockDisputed {
+            ours,
+            theirs,
+            instances,
+            of,
+        } => tracing::error!(
+            instance, %ours, %theirs, instances, of,
+            "most of the fleet's clocks disagree with the store's in the same way, so no tick is claimed: mend the clock of the store's \
+             host, and ticks go on by themselves; if the store's is the right one, mend the instances' clocks, or start them with \
+             `.follow_store_clock(true)` or LEADER_FOLLOW_STORE_CLOCK=true"
+        ),
+        Event::ClockAgreed { ours } => tracing::info!(
+            instance, %ours,
+            "the fleet's clocks agree with the store's: ticks go on, and those in between are decided by each job's policy"
         ),
         Event::MakingWay { group, term, member } => tracing::info!(
             instance, %group, term, member,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use crate::election::placement::{self, Fitness, Version};
 use crate::names::{GroupName, Holder};
+use crate::schedule::planning::Offset;
 use crate::store::{Line, Roster};
 
 /// An instance as the roster knows it.
@@ -43,6 +44,8 @@ pub struct Member {
     pub ttl: Duration,
     /// How far its wall clock is ahead of the store's; `None` before it has been measured.
     pub clock_offset: Option<SignedDuration>,
+    /// How far that may be off; `None` before it has been measured.
+    pub clock_error: Option<Duration>,
     pub(crate) holder: Holder,
 }
 
@@ -55,6 +58,8 @@ struct Introduction {
     started_at: Option<Timestamp>,
     draining: bool,
     wedged: bool,
+    /// Its wall clock disagrees with the store's; by how much, each sign of life says.
+    astray: bool,
     groups: BTreeSet<String>,
     jobs: BTreeMap<String, BTreeMap<String, String>>,
     labels: BTreeMap<String, String>,
@@ -67,10 +72,17 @@ struct Introduction {
 struct Beat {
     leads: BTreeSet<String>,
     offset_us: Option<i64>,
+    error_us: Option<u64>,
 }
 
 /// The introduction of an instance, as text.
-pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: bool, wedged: bool) -> String {
+pub(crate) fn introduction(
+    config: &Config,
+    started_at: Timestamp,
+    draining: bool,
+    wedged: bool,
+    astray: bool,
+) -> String {
     let mut jobs: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let scheduled = config
         .jobs
@@ -92,6 +104,7 @@ pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: boo
         started_at: Some(started_at),
         draining,
         wedged,
+        astray,
         groups: groups.map(ToString::to_string).collect(),
         jobs,
         labels: config.labels.clone(),
@@ -100,10 +113,11 @@ pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: boo
 }
 
 /// A sign of life, as text.
-pub(crate) fn beat<'a>(leads: impl Iterator<Item = &'a GroupName>, offset: Option<SignedDuration>) -> String {
+pub(crate) fn beat<'a>(leads: impl Iterator<Item = &'a GroupName>, offset: Option<Offset>) -> String {
     text(&Beat {
         leads: leads.map(ToString::to_string).collect(),
-        offset_us: offset.and_then(|offset| i64::try_from(offset.as_micros()).ok()),
+        offset_us: offset.and_then(|offset| i64::try_from(offset.by.as_micros()).ok()),
+        error_us: offset.and_then(|offset| u64::try_from(offset.error.as_micros()).ok()),
     })
 }
 
@@ -137,6 +151,7 @@ fn member(line: &Line) -> Member {
         labels: said.labels,
         ttl: Duration::from_millis(said.ttl_ms),
         clock_offset: beat.offset_us.map(SignedDuration::from_micros),
+        clock_error: beat.error_us.map(Duration::from_micros),
         holder: line.holder.clone(),
     }
 }
@@ -210,6 +225,20 @@ pub(crate) fn uncovered(members: &[Member], own: &Holder, group: &str) -> BTreeM
         .flat_map(|member| jobs_of(member).into_keys().map(|job| (job, member.instance.clone())))
         .filter(|(job, _)| !ours.contains_key(job))
         .collect()
+}
+
+/// How far the wall clocks of the members besides `own` are ahead of the store's, as those said that still show signs of life: two
+/// in each TTL. They are compared with the freshest line, because the store's clock itself is in question.
+pub(crate) fn offsets(members: &[Member], own: &Holder, ttl: Duration) -> Vec<SignedDuration> {
+    let newest = members.iter().map(|member| member.last_seen).max();
+    let is_fresh = |member: &&Member| {
+        let silent = newest.map_or(Duration::ZERO, |newest| {
+            newest.duration_since(member.last_seen).unsigned_abs()
+        });
+        member.holder != *own && silent <= ttl.max(member.ttl)
+    };
+    let fresh = members.iter().filter(is_fresh);
+    fresh.filter_map(|member| member.clock_offset).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod message;
 pub mod missed;
 pub mod planner;
 pub mod planning;
+pub mod skew;
 #[cfg(test)]
 mod tests;
 
