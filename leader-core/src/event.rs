@@ -131,6 +131,13 @@ pub enum Event {
         /// The other instance.
         member: String,
     },
+    /// The store's clock was stepped, as three looks at it agree; or this machine stood still with its monotonic clock, as when it was
+    /// moved. Forwards, ticks go on after a leap, which the policy of each job decides; backwards, they wait.
+    #[non_exhaustive]
+    ClockStepped {
+        /// By so much, compared with the time that ticks are planned by.
+        by: SignedDuration,
+    },
     /// Most instances of the fleet disagree with the store's clock by more than 5 s, and in the same way: that clock is probably wrong,
     /// and no tick is claimed. Leads, and what runs, go on. It ends when they agree again, or is overruled by
     /// [`follow_store_clock`](crate::Bootstrap::follow_store_clock).

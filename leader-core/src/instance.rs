@@ -107,7 +107,10 @@ impl Instance {
     #[must_use]
     pub fn jobs(&self) -> Vec<JobStatus> {
         let config = &self.shared.config;
-        let now = config.clock.wall();
+        let wall = config.clock.wall();
+        // By the fleet's time: a wall clock may be wrong by hours.
+        let ahead = self.shared.clock().offset.unwrap_or_default();
+        let now = wall.checked_sub(ahead).unwrap_or(wall);
         let scheduled = config.jobs.iter().map(|job| JobStatus {
             name: job.name.clone(),
             group: job.group.clone(),

@@ -96,6 +96,7 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::Uncovered { .. }
         | Event::MakingWay { .. }
         | Event::CursorAhead { .. }
+        | Event::ClockStepped { .. }
         | Event::ClockDisputed { .. }
         | Event::ClockAgreed { .. }
         | Event::OtherService { .. } => tell_of_others(instance, event),
@@ -183,6 +184,11 @@ fn tell_of_others(instance: &str, event: &Event) {
             instance, %group, %job, %cursor,
             "the store says that this job's ticks are decided up to an instant of the future, and nothing of it runs before that: the \
              server's clock, or a leader's, was ahead for a while"
+        ),
+        Event::ClockStepped { by } => tracing::warn!(
+            instance, %by,
+            "the store's clock was stepped, or this machine stood still: ticks that a leap forwards passes over are decided by each job's \
+             policy, and after a step back none comes until the store's time has caught up"
         ),
         Event::ClockDisputed {
             ours,

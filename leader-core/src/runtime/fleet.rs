@@ -325,6 +325,61 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_of_life_tells_the_offset_and_its_error() {
+        let offset = Offset {
+            by: SignedDuration::from_secs(-3600),
+            error: Duration::from_millis(2),
+        };
+        let beat = |beat: &str| {
+            let line = Line {
+                holder: holder("a"),
+                service: "shop".to_owned(),
+                seen: Timestamp::UNIX_EPOCH,
+                beat: beat.to_owned(),
+                introduction: String::new(),
+            };
+            let member = super::member(&line);
+            (member.clock_offset, member.clock_error)
+        };
+        let said = (Some(offset.by), Some(offset.error));
+        assert_eq!(beat(&super::beat([].iter(), Some(offset))), said);
+        assert_eq!(beat(&super::beat([].iter(), None)), (None, None));
+        // One of an older version.
+        let older = (Some(SignedDuration::from_micros(-5)), None);
+        assert_eq!(beat(r#"{"leads":["x"],"offset_us":-5}"#), older);
+    }
+
+    #[test]
+    fn only_fresh_members_have_a_say_in_whose_clock_is_right() {
+        let fleet: Vec<_> = [
+            ("a", 0, Some(1)),
+            ("b", 20, Some(2)),
+            ("c", 25, None),
+            ("d", 31, Some(4)),
+        ]
+        .into_iter()
+        .map(|(id, seen, offset)| Member {
+            last_seen: Timestamp::from_second(seen).unwrap(),
+            clock_offset: offset.map(SignedDuration::from_secs),
+            ..member(id, "1", &[])
+        })
+        .collect();
+        let seconds = |own: &str| -> Vec<_> {
+            let offsets = offsets(&fleet, &holder(own), TTL);
+            offsets.into_iter().map(|offset| offset.as_secs()).collect()
+        };
+        assert_eq!(seconds("a"), [4]);
+        assert_eq!(seconds("d"), [] as [i64; 0]);
+        let slower: Vec<_> = fleet
+            .iter()
+            .cloned()
+            .map(|member| Member { ttl: 4 * TTL, ..member })
+            .collect();
+        assert_eq!(offsets(&slower, &holder("z"), TTL).len(), 3);
+        assert!(offsets(&[], &holder("z"), TTL).is_empty());
+    }
+
+    #[test]
     fn what_a_leader_lacks_is_named() {
         let fleet = [member("a", "1", &["x"]), member("b", "1", &["x", "y"])];
         let lacks = uncovered(&fleet, &holder("a"), "default");

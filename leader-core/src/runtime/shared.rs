@@ -39,7 +39,11 @@ impl Shared {
             store_address,
             inbox,
             events,
-            clock: watch::Sender::default(),
+            // Nothing is decided before the store's clock has been seen.
+            clock: watch::Sender::new(ClockStatus {
+                holds_ticks: true,
+                ..ClockStatus::default()
+            }),
             stopped: AtomicBool::new(false),
         }
     }

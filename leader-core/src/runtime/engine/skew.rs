@@ -13,6 +13,10 @@ impl Engine {
     /// Takes a sample of the store's time. Whatever changes by it is said to the fleet at once.
     pub(super) fn sampled(&mut self, now: Moment, sent: Moment, server: Timestamp) {
         let step = self.planning.sample(sent, now, server);
+        if step && self.planning.has_followed() {
+            let by = self.planning.store_at(now).duration_since(self.planning.at(now));
+            self.shared.tell(Event::ClockStepped { by });
+        }
         let wall = self.shared.config.clock.wall();
         self.skew.sampled(now, wall, step, &mut self.planning);
         self.roster.set_astray(self.skew.disagrees());
