@@ -118,7 +118,8 @@ impl Skew {
 
     /// The fleet has been asked: the offsets of the other instances, as they last said.
     pub fn judged(&mut self, now: Moment, others: &[SignedDuration], clock: &mut PlanningClock) -> Option<Change> {
-        if self.follow_store {
+        // Whoever is about to believe a step would judge by an offset that is about to change.
+        if self.follow_store || clock.suspects() {
             return None;
         }
         let offsets: Vec<_> = self.own.into_iter().chain(others.iter().copied()).collect();
@@ -130,7 +131,10 @@ impl Skew {
         // Whoever has just come learns from the others. After a step they may not have seen it yet.
         let wrong = offsets.iter().filter(|offset| disagrees(**offset)).count();
         let vouched_for = !clock.has_followed() && !others.is_empty() && 2 * wrong <= offsets.len();
-        if before.is_some() || vouched_for || self.held_until.is_some_and(|until| now >= until) {
+        if before.is_some() && self.disagrees() && clock.waits() {
+            // The others may have seen sooner that the store's clock was mended, and there is no leap to make any more.
+            self.held_until = Some(now + self.patience);
+        } else if before.is_some() || vouched_for || self.held_until.is_some_and(|until| now >= until) {
             self.held_until = None;
             clock.follow(now);
         }
@@ -326,8 +330,22 @@ mod tests {
         let mut others = Instance::new(false);
         leap(&mut others);
         others.judged(6, &[-3600, -3600]);
-        others.judged(7, &[0, 0]);
-        assert_eq!((others.holds(), others.shows(7)), (false, 3600));
+        assert_eq!(others.judged(7, &[0, 0]), Some(Change::Agreed));
+        assert_eq!((others.holds(), others.shows(7)), (true, 0));
+        others.judged(17, &[0, 0]);
+        assert_eq!((others.holds(), others.shows(17)), (false, 3600));
+        // Or the store's, which the others have seen before this one.
+        for seen in [0, 1, 2] {
+            let mut last = Instance::new(false);
+            leap(&mut last);
+            last.judged(6, &[-3600, -3600]);
+            (0..seen).for_each(|at| last.sample(7 + at, 0));
+            last.judged(9, &[0, 0]);
+            assert!(last.holds() && last.skew.asks());
+            (seen..3).for_each(|at| last.sample(10 + at, 0));
+            last.judged(13, &[0, 0]);
+            assert_eq!((last.holds(), last.shows(13)), (false, 0), "after {seen} looks");
+        }
     }
 
     #[test]

@@ -15,7 +15,10 @@ impl Engine {
         let step = self.planning.sample(sent, now, server);
         if step && self.planning.has_followed() {
             let by = self.planning.store_at(now).duration_since(self.planning.at(now));
-            self.shared.tell(Event::ClockStepped { by });
+            // One that was taken back before anybody followed it changes nothing.
+            if by.abs() >= SignedDuration::from_secs(1) {
+                self.shared.tell(Event::ClockStepped { by });
+            }
         }
         let wall = self.shared.config.clock.wall();
         self.skew.sampled(now, wall, step, &mut self.planning);
