@@ -153,10 +153,9 @@ impl PlanningClock {
             Way::Slewing => at_rate(-SLEW).min(needed - self.owed),
         };
         // What a slew is cut off to, each way, is a nanosecond.
-        let near = (self.at + span_of(passes - 2), 4);
-        let moments = (0..=near.1).map(|nanos| near.0 + Duration::from_nanos(nanos));
-        let first = moments
-            .into_iter()
+        let near = self.at + span_of(passes - 2);
+        let first = (0..=4)
+            .map(|nanos| near + Duration::from_nanos(nanos))
             .find(|moment| self.shown(*moment) >= wall.as_nanosecond());
         now.max(first.unwrap_or(Moment::MAX))
     }
