@@ -4,6 +4,8 @@ mod fault;
 mod jobs;
 mod settings;
 mod source;
+#[cfg(feature = "testing")]
+mod suites;
 #[cfg(all(test, feature = "macros"))]
 mod tests;
 mod time_zones;
@@ -58,8 +60,8 @@ use unfinished::Unfinished;
 ///
 /// Every plain setting can also be given by an environment variable, which wins over the code: `LEADER_NAMESPACE`,
 /// `LEADER_SERVICE`, `LEADER_VERSION`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
-/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_REQUIRE_STORE`,
-/// `LEADER_TIME_ZONES` (`bundled`, `system`), `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for every other
+/// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_FOLLOW_STORE_CLOCK`,
+/// `LEADER_REQUIRE_STORE`, `LEADER_TIME_ZONES` (`bundled`, `system`), `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for every other
 /// character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression), `…_TIMEZONE`, `…_DAYS` (`or`, `and`), `…_GRACE` and
 /// `…_JITTER`. Each setting of a job is taken on its own: an expression from the environment keeps the attribute's time zone.
 #[must_use = "an instance starts when the builder is awaited"]
@@ -92,6 +94,7 @@ pub struct Bootstrap {
     exclusive_id: bool,
     spread: bool,
     system_time_zones: bool,
+    follow_store_clock: bool,
     require_store: bool,
     single_process: bool,
     events: broadcast::Sender<Stamped>,
@@ -125,6 +128,7 @@ impl Bootstrap {
             exclusive_id: false,
             spread: true,
             system_time_zones: false,
+            follow_store_clock: false,
             require_store: false,
             single_process: false,
             events: broadcast::Sender::new(BACKLOG),
@@ -276,30 +280,18 @@ impl Bootstrap {
         self
     }
 
+    /// The operator's word that the store's clock is right, whatever the fleet's wall clocks say: ticks go on by it. Without it no tick
+    /// is claimed while most instances disagree with that clock by more than 5 s, and in the same way
+    /// ([`Event::ClockDisputed`](crate::Event::ClockDisputed)); where the store's clock is the wrong one, mend that instead, and take
+    /// this out again afterwards.
+    pub fn follow_store_clock(mut self, follow: bool) -> Self {
+        self.follow_store_clock = follow;
+        self
+    }
+
     /// The promise that the service runs as one process, which allows the embedded store under Kubernetes.
     pub fn single_process(mut self) -> Self {
         self.single_process = true;
-        self
-    }
-
-    /// Adds copies of a job, each under a name of its own: for suites that need more jobs than a compiler likes. They are never
-    /// freed.
-    #[doc(hidden)]
-    #[cfg(feature = "testing")]
-    pub fn __copies<J: Job>(mut self, count: usize) -> Self {
-        let copy = |n| {
-            let name = format!("{}-{n}", J::NAME).leak();
-            &*Box::leak(Box::new(Record { name, ..J::RECORD }))
-        };
-        self.records.extend((0..count).map(copy));
-        self
-    }
-
-    /// Gives the instance a wall clock that is wrong: for suites.
-    #[doc(hidden)]
-    #[cfg(feature = "testing")]
-    pub fn __wall_ahead(mut self, ahead: jiff::SignedDuration) -> Self {
-        self.wall_ahead = Some(ahead);
         self
     }
 

@@ -70,8 +70,8 @@ pub struct Clock(Source);
 enum Source {
     #[default]
     System,
-    /// The system's, with a wall clock that is wrong.
-    Ahead(jiff::SignedDuration),
+    /// The system's, with a wall clock that is wrong by so many microseconds.
+    Ahead(Arc<AtomicI64>),
     Manual(Arc<Manual>),
 }
 
@@ -91,7 +91,9 @@ impl Clock {
     /// The system's clocks, with a wall clock that is wrong by `ahead`.
     #[must_use]
     pub fn ahead(ahead: jiff::SignedDuration) -> Self {
-        Self(Source::Ahead(ahead))
+        let clock = Self(Source::Ahead(Arc::default()));
+        clock.step_wall(ahead);
+        clock
     }
 
     /// A clock that stands until it is moved by [`Clock::advance`].
@@ -113,6 +115,20 @@ impl Clock {
         }
     }
 
+    /// Steps the wall clock alone, as an administrator does; does nothing to the system's. Clones share the step.
+    pub fn step_wall(&self, by: jiff::SignedDuration) {
+        let by = i64::try_from(by.as_micros()).unwrap_or(0);
+        match &self.0 {
+            Source::System => {}
+            Source::Ahead(micros) => {
+                micros.fetch_add(by, Ordering::SeqCst);
+            }
+            Source::Manual(manual) => {
+                manual.wall_micros.fetch_add(by, Ordering::SeqCst);
+            }
+        }
+    }
+
     /// The monotonic moment now.
     #[inline]
     #[must_use]
@@ -130,7 +146,8 @@ impl Clock {
             Source::System => Timestamp::now(),
             Source::Ahead(ahead) => {
                 let now = Timestamp::now();
-                now.saturating_add(*ahead).unwrap_or(now)
+                let ahead = jiff::SignedDuration::from_micros(ahead.load(Ordering::SeqCst));
+                now.saturating_add(ahead).unwrap_or(now)
             }
             Source::Manual(manual) => {
                 Timestamp::from_microsecond(manual.wall_micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::UNIX_EPOCH)
@@ -180,6 +197,20 @@ mod tests {
         let first = clock.now();
         assert!(first > Moment::ZERO);
         assert!(clock.now() >= first);
+    }
+
+    #[test]
+    fn a_wall_clock_can_be_stepped_alone() {
+        let hour = jiff::SignedDuration::from_hours(1);
+        let clock = Clock::ahead(hour);
+        let (moment, other) = (clock.now(), clock.clone());
+        other.step_wall(hour);
+        let ahead = clock.wall().duration_since(Timestamp::now());
+        assert!(
+            (2 * hour - ahead).abs() < jiff::SignedDuration::from_secs(60),
+            "{ahead}"
+        );
+        assert!(clock.now().since(moment) < Duration::from_secs(60));
     }
 
     #[test]

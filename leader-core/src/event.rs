@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast;
 
 use crate::clock::Moment;
@@ -141,6 +141,34 @@ pub enum Event {
         theirs: String,
         /// This instance's.
         ours: String,
+    },
+    /// The store's clock was stepped, as three looks at it agree; or this machine stood still with its monotonic clock, as when it was
+    /// moved. Forwards, ticks go on after a leap, which the policy of each job decides; backwards, they wait.
+    #[non_exhaustive]
+    ClockStepped {
+        /// By so much, compared with the time that ticks are planned by.
+        by: SignedDuration,
+    },
+    /// Most instances of the fleet disagree with the store's clock by more than 5 s, and in the same way: that clock is probably wrong,
+    /// and no tick is claimed. Leads, and what runs, go on. It ends when they agree again, or is overruled by
+    /// [`follow_store_clock`](crate::Bootstrap::follow_store_clock).
+    #[non_exhaustive]
+    ClockDisputed {
+        /// How far this instance's wall clock is ahead of the store's.
+        ours: SignedDuration,
+        /// How far theirs are.
+        theirs: SignedDuration,
+        /// How many instances disagree in this way.
+        instances: usize,
+        /// Of how many that have measured their offset.
+        of: usize,
+    },
+    /// Most of the fleet no longer disagrees with the store's clock: ticks go on, and what is owed of those in between is decided by the
+    /// policy of each job.
+    #[non_exhaustive]
+    ClockAgreed {
+        /// How far this instance's wall clock is ahead of the store's.
+        ours: SignedDuration,
     },
     /// A job's body was started.
     #[non_exhaustive]

@@ -18,6 +18,7 @@ use crate::job::gate::{GroupStatus, Lead};
 use crate::job::output::JobOutput;
 use crate::job::scope::{self, Scope, Skipped};
 use crate::names::{InstanceId, JobName, Namespace, ServiceName};
+pub use crate::runtime::clock_status::{ClockDispute, ClockStatus};
 use crate::runtime::config::LifeSpec;
 use crate::runtime::engine::{Input, Request};
 pub use crate::runtime::fleet::Member;
@@ -107,7 +108,10 @@ impl Instance {
     #[must_use]
     pub fn jobs(&self) -> Vec<JobStatus> {
         let config = &self.shared.config;
-        let now = config.clock.wall();
+        let wall = config.clock.wall();
+        // By the fleet's time: a wall clock may be wrong by hours.
+        let ahead = self.shared.clock().offset.unwrap_or_default();
+        let now = wall.checked_sub(ahead).unwrap_or(wall);
         let scheduled = config.jobs.iter().map(|job| JobStatus {
             name: job.name.clone(),
             group: job.group.clone(),
@@ -125,6 +129,12 @@ impl Instance {
         let mut jobs: Vec<_> = scheduled.chain(live).collect();
         jobs.sort_by(|a, b| a.name.cmp(&b.name));
         jobs
+    }
+
+    /// What the instance knows of its own clock and of the store's, as of its last look: at least two in each TTL.
+    #[must_use]
+    pub fn clock(&self) -> ClockStatus {
+        self.shared.clock()
     }
 
     /// The instance's events from now on.
@@ -321,6 +331,11 @@ impl Instance {
         let (done, over) = oneshot::channel();
         self.shared.send(Input::Request(Request::RunTick { job, at, done }));
         over.await.map_err(|_| "the instance has stopped".to_owned())?
+    }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn clock_source(&self) -> &crate::clock::Clock {
+        &self.shared.config.clock
     }
 
     pub(crate) fn request(&self, request: Request) {

@@ -97,6 +97,9 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::MakingWay { .. }
         | Event::CursorAhead { .. }
         | Event::TimeZonesDiffer { .. }
+        | Event::ClockStepped { .. }
+        | Event::ClockDisputed { .. }
+        | Event::ClockAgreed { .. }
         | Event::OtherService { .. } => tell_of_others(instance, event),
     }
 }
@@ -195,6 +198,26 @@ fn tell_of_others(instance: &str, event: &Event) {
             "another instance reads time zones from another version of the database: where the rules of a zone have changed, a job with \
              `timezone` is due at other instants there, and the two disagree when the leadership moves; run one build everywhere, or, \
              with LEADER_TIME_ZONES=system, bring tzdata to one version on all machines"
+        ),
+        Event::ClockStepped { by } => tracing::warn!(
+            instance, %by,
+            "the store's clock was stepped, or this machine stood still: ticks that a leap forwards passes over are decided by each job's \
+             policy, and after a step back none comes until the store's time has caught up"
+        ),
+        Event::ClockDisputed {
+            ours,
+            theirs,
+            instances,
+            of,
+        } => tracing::error!(
+            instance, %ours, %theirs, instances, of,
+            "most of the fleet's clocks disagree with the store's in the same way, so no tick is claimed: mend the clock of the store's \
+             host, and ticks go on by themselves; if the store's is the right one, mend the instances' clocks, or start them with \
+             `.follow_store_clock(true)` or LEADER_FOLLOW_STORE_CLOCK=true"
+        ),
+        Event::ClockAgreed { ours } => tracing::info!(
+            instance, %ours,
+            "the fleet's clocks agree with the store's: ticks go on, and those in between are decided by each job's policy"
         ),
         Event::MakingWay { group, term, member } => tracing::info!(
             instance, %group, term, member,

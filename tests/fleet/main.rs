@@ -6,6 +6,7 @@ mod stage;
 mod bootstrap;
 mod calls;
 mod cases;
+mod clocks;
 mod events;
 mod freeze;
 mod herd;

@@ -23,6 +23,7 @@ const VARIABLES: &[&str] = &[
     "LEADER_DRAIN",
     "LEADER_EXCLUSIVE_ID",
     "LEADER_FIRST_START",
+    "LEADER_FOLLOW_STORE_CLOCK",
     "LEADER_INSTANCE_ID",
     "LEADER_JOBS",
     "LEADER_NAMESPACE",
@@ -175,6 +176,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         faults.0.push(Fault::ExclusiveWithoutId);
     }
     let spread = faults.keep(vars.choice("LEADER_SPREAD")).flatten();
+    let follow_store_clock = faults.keep(vars.choice("LEADER_FOLLOW_STORE_CLOCK")).flatten();
     let id = given_id.unwrap_or_else(|| default_id(nonce));
     let version = vars.get("LEADER_VERSION").or_else(|| given.version.take());
     check_labels(version.as_deref(), &given.labels, &mut faults);
@@ -230,6 +232,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         exclusive_id,
         time_zones: time_zones.into_version(),
         spread: spread.unwrap_or(given.spread),
+        follow_store_clock: follow_store_clock.unwrap_or(given.follow_store_clock),
         candidacy,
         manual_ticks,
         clock: Clock::system(),

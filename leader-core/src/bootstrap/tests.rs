@@ -56,6 +56,24 @@ fn case_16_one_given_id_makes_two_holders() {
 }
 
 #[test]
+fn whose_clock_is_followed_is_the_operators_to_say() {
+    for (vars, in_code, expected) in [
+        (&[][..], false, false),
+        (&[], true, true),
+        (&[("LEADER_FOLLOW_STORE_CLOCK", "true")], false, true),
+        (&[("LEADER_FOLLOW_STORE_CLOCK", "false")], true, false),
+    ] {
+        let given = given(vars).follow_store_clock(in_code);
+        assert_eq!(config(given).follow_store_clock, expected, "{vars:?} {in_code}");
+    }
+    let wrong = faults(given(&[("LEADER_FOLLOW_STORE_CLOCK", "perhaps")]));
+    assert!(
+        wrong[0].contains("LEADER_FOLLOW_STORE_CLOCK") && wrong[0].contains("perhaps"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
 fn the_environment_wins_over_the_code() {
     let config = config(
         given(&[

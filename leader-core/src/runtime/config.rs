@@ -32,6 +32,8 @@ pub(crate) struct Config {
     pub(crate) time_zones: String,
     /// Groups move to the instances that they prefer.
     pub(crate) spread: bool,
+    /// The operator's word that the store's clock is right, whatever the fleet's say.
+    pub(crate) follow_store_clock: bool,
     pub(crate) candidacy: Candidacy,
     /// Triggers fire only by hand.
     pub(crate) manual_ticks: bool,

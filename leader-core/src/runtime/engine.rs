@@ -14,6 +14,7 @@ mod requests;
 mod restart;
 mod roster;
 mod runs;
+mod skew;
 mod stopping;
 mod ticks;
 mod time_zones;
@@ -37,6 +38,7 @@ use crate::election::{Election, Lost, Oddity, placement};
 use crate::job::gate::{Gate, Role};
 use crate::schedule::planner::Planner;
 use crate::schedule::planning::PlanningClock;
+use crate::schedule::skew::Skew;
 use crate::store::{Store, StoreError};
 
 /// How long a start waits for the store's first answers.
@@ -56,6 +58,7 @@ struct Engine {
     group_of: Vec<input::Group>,
     planner: Planner,
     planning: PlanningClock,
+    skew: Skew,
     ticks: ticks::Ticks,
     runs: runs::Runs,
     lives: lives::Lives,
@@ -132,6 +135,7 @@ impl Engine {
             group_of,
             planner: Planner::default(),
             planning: kept.planning,
+            skew: kept.skew,
             ticks: ticks::Ticks::default(),
             runs: runs::Runs::default(),
             lives: kept.lives,

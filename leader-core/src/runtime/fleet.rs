@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use crate::election::placement::{self, Fitness, Version};
 use crate::names::{GroupName, Holder};
+use crate::schedule::planning::Offset;
 use crate::store::{Line, Roster};
 
 /// An instance as the roster knows it.
@@ -46,6 +47,8 @@ pub struct Member {
     pub time_zones: String,
     /// How far its wall clock is ahead of the store's; `None` before it has been measured.
     pub clock_offset: Option<SignedDuration>,
+    /// How far that may be off; `None` before it has been measured.
+    pub clock_error: Option<Duration>,
     pub(crate) holder: Holder,
 }
 
@@ -58,6 +61,8 @@ struct Introduction {
     started_at: Option<Timestamp>,
     draining: bool,
     wedged: bool,
+    /// Its wall clock disagrees with the store's; by how much, each sign of life says.
+    astray: bool,
     groups: BTreeSet<String>,
     jobs: BTreeMap<String, BTreeMap<String, String>>,
     labels: BTreeMap<String, String>,
@@ -71,10 +76,17 @@ struct Introduction {
 struct Beat {
     leads: BTreeSet<String>,
     offset_us: Option<i64>,
+    error_us: Option<u64>,
 }
 
 /// The introduction of an instance, as text.
-pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: bool, wedged: bool) -> String {
+pub(crate) fn introduction(
+    config: &Config,
+    started_at: Timestamp,
+    draining: bool,
+    wedged: bool,
+    astray: bool,
+) -> String {
     let mut jobs: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let scheduled = config
         .jobs
@@ -96,6 +108,7 @@ pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: boo
         started_at: Some(started_at),
         draining,
         wedged,
+        astray,
         groups: groups.map(ToString::to_string).collect(),
         jobs,
         labels: config.labels.clone(),
@@ -105,10 +118,11 @@ pub(crate) fn introduction(config: &Config, started_at: Timestamp, draining: boo
 }
 
 /// A sign of life, as text.
-pub(crate) fn beat<'a>(leads: impl Iterator<Item = &'a GroupName>, offset: Option<SignedDuration>) -> String {
+pub(crate) fn beat<'a>(leads: impl Iterator<Item = &'a GroupName>, offset: Option<Offset>) -> String {
     text(&Beat {
         leads: leads.map(ToString::to_string).collect(),
-        offset_us: offset.and_then(|offset| i64::try_from(offset.as_micros()).ok()),
+        offset_us: offset.and_then(|offset| i64::try_from(offset.by.as_micros()).ok()),
+        error_us: offset.and_then(|offset| u64::try_from(offset.error.as_micros()).ok()),
     })
 }
 
@@ -143,6 +157,7 @@ fn member(line: &Line) -> Member {
         ttl: Duration::from_millis(said.ttl_ms),
         time_zones: said.time_zones,
         clock_offset: beat.offset_us.map(SignedDuration::from_micros),
+        clock_error: beat.error_us.map(Duration::from_micros),
         holder: line.holder.clone(),
     }
 }
@@ -228,6 +243,20 @@ pub(crate) fn of_other_time_zones<'a>(
     let data = |version: &'a str| version.strip_prefix("system ").unwrap_or(version);
     let others = members.iter().filter(move |member| member.holder != *own);
     others.filter(move |member| !member.time_zones.is_empty() && data(&member.time_zones) != data(ours))
+}
+
+/// How far the wall clocks of the members besides `own` are ahead of the store's, as those said that still show signs of life: two
+/// in each TTL. They are compared with the freshest line, because the store's clock itself is in question.
+pub(crate) fn offsets(members: &[Member], own: &Holder, ttl: Duration) -> Vec<SignedDuration> {
+    let newest = members.iter().map(|member| member.last_seen).max();
+    let is_fresh = |member: &&Member| {
+        let silent = newest.map_or(Duration::ZERO, |newest| {
+            newest.duration_since(member.last_seen).unsigned_abs()
+        });
+        member.holder != *own && silent <= ttl.max(member.ttl)
+    };
+    let fresh = members.iter().filter(is_fresh);
+    fresh.filter_map(|member| member.clock_offset).collect()
 }
 
 #[cfg(test)]
@@ -332,6 +361,61 @@ mod tests {
         assert_eq!(others(&fleet, "system"), ["b", "c"]);
         fleet[1].time_zones = "system".to_owned();
         assert_eq!(others(&fleet, "system"), ["c"]);
+    }
+
+    #[test]
+    fn a_sign_of_life_tells_the_offset_and_its_error() {
+        let offset = Offset {
+            by: SignedDuration::from_secs(-3600),
+            error: Duration::from_millis(2),
+        };
+        let beat = |beat: &str| {
+            let line = Line {
+                holder: holder("a"),
+                service: "shop".to_owned(),
+                seen: Timestamp::UNIX_EPOCH,
+                beat: beat.to_owned(),
+                introduction: String::new(),
+            };
+            let member = super::member(&line);
+            (member.clock_offset, member.clock_error)
+        };
+        let said = (Some(offset.by), Some(offset.error));
+        assert_eq!(beat(&super::beat([].iter(), Some(offset))), said);
+        assert_eq!(beat(&super::beat([].iter(), None)), (None, None));
+        // One of an older version.
+        let older = (Some(SignedDuration::from_micros(-5)), None);
+        assert_eq!(beat(r#"{"leads":["x"],"offset_us":-5}"#), older);
+    }
+
+    #[test]
+    fn only_fresh_members_have_a_say_in_whose_clock_is_right() {
+        let fleet: Vec<_> = [
+            ("a", 0, Some(1)),
+            ("b", 20, Some(2)),
+            ("c", 25, None),
+            ("d", 31, Some(4)),
+        ]
+        .into_iter()
+        .map(|(id, seen, offset)| Member {
+            last_seen: Timestamp::from_second(seen).unwrap(),
+            clock_offset: offset.map(SignedDuration::from_secs),
+            ..member(id, "1", &[])
+        })
+        .collect();
+        let seconds = |own: &str| -> Vec<_> {
+            let offsets = offsets(&fleet, &holder(own), TTL);
+            offsets.into_iter().map(|offset| offset.as_secs()).collect()
+        };
+        assert_eq!(seconds("a"), [4]);
+        assert_eq!(seconds("d"), [] as [i64; 0]);
+        let slower: Vec<_> = fleet
+            .iter()
+            .cloned()
+            .map(|member| Member { ttl: 4 * TTL, ..member })
+            .collect();
+        assert_eq!(offsets(&slower, &holder("z"), TTL).len(), 3);
+        assert!(offsets(&[], &holder("z"), TTL).is_empty());
     }
 
     #[test]

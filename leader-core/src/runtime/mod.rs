@@ -1,5 +1,6 @@
 //! The framework's own thread: elections, ticks and runs are driven there, and only bodies go to the user's runtime.
 
+pub(crate) mod clock_status;
 pub(crate) mod config;
 pub(crate) mod engine;
 pub(crate) mod fleet;

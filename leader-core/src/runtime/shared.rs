@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, watch};
 
+use super::clock_status::ClockStatus;
 use super::config::Config;
 use super::engine::Input;
 use crate::event::{Event, Stamped};
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) store_address: String,
     pub(crate) inbox: mpsc::UnboundedSender<Input>,
     events: broadcast::Sender<Stamped>,
+    clock: watch::Sender<ClockStatus>,
     /// The last event has been told.
     stopped: AtomicBool,
 }
@@ -37,6 +39,11 @@ impl Shared {
             store_address,
             inbox,
             events,
+            // Nothing is decided before the store's clock has been seen.
+            clock: watch::Sender::new(ClockStatus {
+                holds_ticks: true,
+                ..ClockStatus::default()
+            }),
             stopped: AtomicBool::new(false),
         }
     }
@@ -50,6 +57,15 @@ impl Shared {
         }
         // Nobody listens: nothing is lost.
         let _ = self.events.send(Stamped { at, event });
+    }
+
+    /// What is known of the clocks.
+    pub(crate) fn clock(&self) -> ClockStatus {
+        *self.clock.borrow()
+    }
+
+    pub(crate) fn show_clock(&self, status: ClockStatus) {
+        self.clock.send_replace(status);
     }
 
     pub(crate) fn has_stopped(&self) -> bool {

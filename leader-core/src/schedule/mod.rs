@@ -14,6 +14,7 @@ pub mod missed;
 pub mod planner;
 pub mod planning;
 mod preview;
+pub mod skew;
 #[cfg(test)]
 mod tests;
 mod zone;

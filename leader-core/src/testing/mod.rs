@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::clock::Clock;
 use crate::instance::Instance;
 use crate::job::extract::{Given, Needs, States};
 use crate::job::gate::{Gate, Lead};
@@ -19,6 +20,7 @@ use crate::job::scope::{Scope, within};
 use crate::job::tick::{Inner, Origin, Tick};
 use crate::names::{DEFAULT_GROUP, GroupName, JobName};
 use crate::runtime::engine::Request;
+use crate::store::embedded::Embedded;
 
 #[doc(hidden)]
 pub use ticks::__assert_ticks;
@@ -159,6 +161,19 @@ pub fn kill(instance: &Instance) {
 /// by their own clock.
 pub fn freeze(instance: &Instance, span: Duration) {
     instance.request(Request::Freeze(span));
+}
+
+/// Steps the wall clock of an instance that was given one of its own.
+#[doc(hidden)]
+pub fn __step_wall(instance: &Instance, by: jiff::SignedDuration) {
+    instance.clock_source().step_wall(by);
+}
+
+/// An embedded store on a clock of its own. Instances share that clock, unless they are given one.
+#[doc(hidden)]
+#[must_use]
+pub fn __embedded_on(clock: Clock) -> Embedded {
+    Embedded::with_clock(clock)
 }
 
 /// Makes the framework's own work of an instance panic: every lead is lost, and it is started again after a pause. One that

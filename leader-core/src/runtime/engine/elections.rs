@@ -205,13 +205,18 @@ impl Engine {
     }
 
     pub(super) fn renewed(&mut self, now: Moment, sent: Moment, answers: GroupAnswers<Renewed>) {
+        // All answers of a round trip are one look at the store's clock; the last script's is the freshest.
+        let server = answers.iter().rev().find_map(|(_, _, answer)| match answer {
+            Ok(Renewed::Yes { now: server, .. }) => Some(*server),
+            _ => None,
+        });
+        if let Some(server) = server {
+            self.sampled(now, sent, server);
+        }
         for (index, attempt, answer) in answers {
             self.heard(now, &answer);
             let reply = match &answer {
-                Ok(Renewed::Yes { now: server, .. }) => {
-                    self.planning.sample(sent, now, *server);
-                    Reply::Renewed
-                }
+                Ok(Renewed::Yes { .. }) => Reply::Renewed,
                 Ok(Renewed::NotYours { holder, term }) => Reply::NotYours {
                     held: holder.is_some(),
                     term: *term,

@@ -75,7 +75,7 @@ impl Engine {
     /// Moves one group, after the roster has been read for that.
     pub(super) fn move_one(&mut self, now: Moment) {
         let ttl = self.shared.config.timing.ttl();
-        let fresh = self.planning.at(now) - SignedDuration::try_from(ttl).unwrap_or_default();
+        let fresh = self.planning.store_at(now) - SignedDuration::try_from(ttl).unwrap_or_default();
         let found = (0..self.groups.len()).find_map(|index| self.belongs_to(now, index, fresh));
         let Some((index, term, member)) = found else {
             return;

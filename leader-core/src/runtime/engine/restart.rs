@@ -22,6 +22,7 @@ use crate::runtime::restarts::Restarts;
 use crate::runtime::shared::Shared;
 use crate::runtime::watch::Watch;
 use crate::schedule::planning::PlanningClock;
+use crate::schedule::skew::Skew;
 use crate::store::{Release, Store};
 
 /// What outlives an engine that panics.
@@ -32,6 +33,8 @@ pub(crate) struct Kept {
     pub(super) groups: Vec<Seen>,
     /// Never runs backwards.
     pub(super) planning: PlanningClock,
+    /// A dispute outlives an engine.
+    pub(super) skew: Skew,
     /// Those that are added while the instance lives, and those that have not ended yet.
     pub(super) lives: Lives,
     pub(super) watch: Watch,
@@ -63,6 +66,7 @@ impl Kept {
             ready: Some((ready, now + FIRST_ANSWERS)),
             groups: vec![Seen::default(); shared.gates.iter().count()],
             planning: PlanningClock::new(config.clock.wall(), now),
+            skew: Skew::new(config.follow_store_clock, config.timing.ttl()),
             lives: Lives::new(config.lives.clone()),
             watch: Watch::new(config.timing, now),
             inspection: Inspection::due(now),
@@ -173,6 +177,7 @@ impl Engine {
             ready: self.ready,
             groups: self.groups.iter().map(seen).collect(),
             planning: self.planning,
+            skew: self.skew,
             lives: self.lives,
             watch: self.watch,
             inspection: self.inspection.kept(now),

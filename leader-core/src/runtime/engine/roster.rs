@@ -36,6 +36,8 @@ pub(super) struct Roster {
     introduce: bool,
     started_at: Option<Timestamp>,
     wedged: bool,
+    /// The wall clock disagrees with the store's: whoever hears of it looks at the offsets of all.
+    astray: bool,
     /// The fleet as last read, and the number of that state.
     pub(super) members: Vec<Member>,
     revision: u64,
@@ -86,6 +88,18 @@ impl Roster {
         self.renew_introduction();
     }
 
+    /// Whether the wall clock disagrees with the store's: the fleet is told, and judges.
+    pub(super) fn set_astray(&mut self, astray: bool) {
+        if std::mem::replace(&mut self.astray, astray) != astray {
+            self.renew_introduction();
+        }
+    }
+
+    /// Shows a sign of life by then.
+    pub(super) fn hurry(&mut self, by: Moment) {
+        self.next = self.next.map(|at| at.min(by));
+    }
+
     /// As the next engine finds it: no answer is on its way, and nothing is led.
     pub(super) fn kept(self) -> Self {
         Self {
@@ -127,10 +141,11 @@ impl Engine {
         let wall = config.clock.wall();
         let started_at = *self.roster.started_at.get_or_insert(wall);
         let wedged = self.roster.wedged;
+        let astray = self.roster.astray;
         let introduction = self
             .roster
             .introduction
-            .get_or_insert_with(|| fleet::introduction(config, started_at, draining, wedged));
+            .get_or_insert_with(|| fleet::introduction(config, started_at, draining, wedged, astray));
         let mut hasher = DefaultHasher::new();
         introduction.hash(&mut hasher);
         let led = self.groups.iter().filter(|group| group.election.leading(now).is_some());
@@ -170,8 +185,8 @@ impl Engine {
                 revision,
                 twin,
             }) => {
-                self.planning.sample(sent, now, server);
                 self.roster.introduce = false;
+                self.sampled(now, sent, server);
                 self.roster.other = None;
                 let since = *self.roster.enrolled_at.get_or_insert(server);
                 self.meet_twin(since, twin);
@@ -179,7 +194,7 @@ impl Engine {
                     let instance = self.shared.config.instance.clone();
                     self.shared.tell(Event::Started { instance });
                     self.read_roster();
-                } else if revision != self.roster.revision || self.observes(now) {
+                } else if revision != self.roster.revision || self.observes(now) || self.skew.asks() {
                     self.read_roster();
                 }
             }
@@ -236,6 +251,7 @@ impl Engine {
             let longest = self.roster.members.iter().map(|member| member.ttl).max();
             self.roster.longest_ttl = self.roster.longest_ttl.max(longest.unwrap_or_default()).min(MAX_TTL);
             self.compare_time_zones();
+            self.judge_clock(now);
             for index in 0..self.groups.len() {
                 self.place(index);
                 self.look_for_uncovered(now, index);

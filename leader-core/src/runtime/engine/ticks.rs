@@ -1,6 +1,8 @@
 //! From due ticks to claims, and from claims to runs.
 
 mod ahead;
+#[cfg(feature = "testing")]
+mod extra;
 mod patience;
 
 use std::collections::BTreeMap;
@@ -70,6 +72,11 @@ impl Engine {
         if state.jobs.is_empty() || self.shared.config.manual_ticks {
             return;
         }
+        if self.skew.holds(&self.planning) {
+            // A new job would begin at an instant that is not the fleet's.
+            state.take_over_again = Some(now + self.shared.config.timing.retry());
+            return;
+        }
         let config = &self.shared.config;
         let request = TakeOver {
             group: state.gate.group().clone(),
@@ -108,13 +115,13 @@ impl Engine {
                 late_from,
                 cursors,
             }) => {
-                self.planning.sample(sent, now, server);
+                self.sampled(now, sent, server);
                 let config = &self.shared.config;
                 let hand_over = config.drain.saturating_add(2 * config.timing.ttl());
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                for (job, cursor) in state.jobs.clone().into_iter().zip(cursors) {
+                for (job, cursor) in self.groups[index].jobs.clone().into_iter().zip(cursors) {
                     let rule = self.shared.config.jobs[job].rule.clone();
                     self.tell_of_the_future(job, cursor, server);
                     self.planner.begin(job, rule, cursor, late_from, server);
@@ -134,7 +141,8 @@ impl Engine {
     }
 
     pub(super) fn ticks_wake(&mut self, now: Moment) -> Option<Moment> {
-        let planned = self.planner.next_wake().map(|at| self.planning.moment_of(at, now));
+        let planned = self.planner.next_wake().filter(|_| !self.holds_ticks());
+        let planned = planned.map(|at| self.planning.moment_of(at, now));
         let again = self.ticks.flights.values().filter_map(|flight| flight.again_at).min();
         planned.into_iter().chain(again).min()
     }
@@ -146,10 +154,11 @@ impl Engine {
                 self.take_over(now, index, term);
             }
         }
+        let held = self.holds_ticks();
         // A claim that overtakes the result of the run before it would find that run open.
         let runs = &self.runs;
-        let due = self.planner.due(self.planning.at(now), |job| runs.is_untold(job));
-        if !due.is_empty() {
+        let due = (!held).then(|| self.planner.due(self.planning.at(now), |job| runs.is_untold(job)));
+        if let Some(due) = due.filter(|due| !due.is_empty()) {
             let flight = self.claims(due);
             self.send_claims(now, flight);
         }
@@ -161,6 +170,9 @@ impl Engine {
             let Some(mut flight) = self.ticks.flights.remove(&id) else {
                 continue;
             };
+            if held && !self.keeps_on(now, &mut flight) {
+                continue;
+            }
             if flight.jobs.iter().flatten().any(|job| self.runs.is_untold(*job)) {
                 flight.again_at = Some(now + self.shared.config.timing.retry());
                 self.ticks.flights.insert(id, flight);
@@ -366,34 +378,5 @@ impl Engine {
             origin: Origin::Schedule,
             error: String::new(),
         });
-    }
-
-    /// Claims a run outside the schedule.
-    #[cfg(feature = "testing")]
-    pub(super) fn claim_extra(&mut self, now: Moment, job: usize, at: Timestamp, asker: Asker) {
-        let name = self.shared.config.jobs[job].name.clone();
-        let index = self.group_of[job];
-        let state = &self.groups[index];
-        if state.draining.is_some() || !state.taken_over.is_some_and(|term| state.gate.trusts(term)) {
-            let _ = asker.send(Err(format!("this instance does not lead the group of `{name}`")));
-            return;
-        }
-        self.ticks.last_number += 1;
-        let claim = Claim {
-            alive: self.runs.alive(job),
-            job: name,
-            number: self.ticks.last_number,
-            tick: at,
-            cursor: at,
-            want: Want::Extra(Origin::Manual),
-            passed: Vec::new(),
-        };
-        let flight = Flight {
-            batches: vec![(index, self.batch(index, vec![claim]))],
-            jobs: vec![vec![job]],
-            asker: Some(asker),
-            ..Flight::default()
-        };
-        self.send_claims(now, flight);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::Engine;
+use super::Flight;
 use crate::clock::Moment;
 use crate::store::{Claim, ClaimBatch, Want};
 
@@ -37,9 +38,26 @@ impl Engine {
         (batch, kept)
     }
 
+    /// Whether anything of a flight is asked again while no tick may be claimed; its ticks are planned anew when they may.
+    pub(super) fn keeps_on(&mut self, now: Moment, flight: &mut Flight) -> bool {
+        let since = flight.since.unwrap_or(now);
+        let jobs = std::mem::take(&mut flight.jobs);
+        for ((index, batch), jobs) in std::mem::take(&mut flight.batches).into_iter().zip(jobs) {
+            let (batch, jobs) = self.still_in_time(now, since, batch, jobs);
+            if !jobs.is_empty() {
+                flight.batches.push((index, batch));
+                flight.jobs.push(jobs);
+            }
+        }
+        !flight.batches.is_empty()
+    }
+
     fn is_in_time(&self, now: Moment, since: Moment, claim: &Claim, job: usize) -> bool {
         if matches!(claim.want, Want::Extra(_)) {
             return true;
+        }
+        if self.holds_ticks() {
+            return false;
         }
         let timing = self.shared.config.timing;
         // One lost answer, or two, are no reason: the same claim gets the same answer.

@@ -1,0 +1,25 @@
+//! Settings that only the workspace's own suites have.
+
+use super::Bootstrap;
+use crate::job::record::{Job, Record};
+
+impl Bootstrap {
+    /// Adds copies of a job, each under a name of its own: for suites that need more jobs than a compiler likes. They are never
+    /// freed.
+    #[doc(hidden)]
+    pub fn __copies<J: Job>(mut self, count: usize) -> Self {
+        let copy = |n| {
+            let name = format!("{}-{n}", J::NAME).leak();
+            &*Box::leak(Box::new(Record { name, ..J::RECORD }))
+        };
+        self.records.extend((0..count).map(copy));
+        self
+    }
+
+    /// Gives the instance a wall clock that is wrong: for suites.
+    #[doc(hidden)]
+    pub fn __wall_ahead(mut self, ahead: jiff::SignedDuration) -> Self {
+        self.wall_ahead = Some(ahead);
+        self
+    }
+}
