@@ -6,6 +6,7 @@ mod choice;
 mod differential;
 mod draw;
 mod found;
+mod fuzz;
 mod meter;
 mod oracle;
 mod pitfalls;
