@@ -3,7 +3,7 @@
 //! The search is the `cron` crate's, which is right in UTC; its zoned iteration goes back in time when clocks are set back and is never
 //! used. It knows the years 1970 to 2100.
 
-use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
 use std::fmt::Write as _;
 
 use super::gate::{Cron, Date, Days, FIRST_YEAR, LAST_YEAR};
@@ -92,7 +92,7 @@ impl Calendar {
     }
 
     fn last(&self, hull: &cron::Schedule, at: i64) -> Option<i64> {
-        let mut before = at.min(LAST) + 1;
+        let mut before = self.in_listed_year(at.min(LAST) + 1)?;
         while before > 0 {
             let from = DateTime::<Utc>::from_timestamp(before, 0)?;
             let tick = hull.after(&from).next_back()?.timestamp();
@@ -112,6 +112,18 @@ impl Calendar {
             weekday: date.weekday().num_days_from_sunday(),
         };
         u32::try_from(date.year()).is_ok_and(|year| self.cron.has_year(year)) && self.cron.matches(day)
+    }
+
+    /// `before`, or the end of the last listed year when the second before it lies in one that is not listed: asked there, the crate
+    /// takes that second's month and day for the last ones of the listed year.
+    fn in_listed_year(&self, before: i64) -> Option<i64> {
+        let year = u32::try_from(date(before - 1)?.year()).ok()?;
+        let listed = (FIRST_YEAR..=year).rev().find(|year| self.cron.has_year(*year))?;
+        if listed == year {
+            return Some(before);
+        }
+        let end = NaiveDate::from_ymd_opt(i32::try_from(listed).ok()? + 1, 1, 1)?;
+        Some(end.and_time(NaiveTime::MIN).and_utc().timestamp())
     }
 
     /// How many ticks of a matching day lie before its second `end`.

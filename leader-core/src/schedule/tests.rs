@@ -112,6 +112,28 @@ fn reported_cases_in_utc() {
     assert_eq!(schedule.prev(before), Some(at("2024-01-29T00:00:00Z")));
 }
 
+/// The `cron` crate takes month and day of a year that is not listed for the last ones of the listed year before it.
+#[test]
+fn backwards_from_a_year_that_is_not_listed() {
+    let once = cron("0 0 12 30 12 ? 2011,2016");
+    let last = [
+        ("2012-01-01T00:00:00Z", 2011),
+        ("2015-06-15T06:00:00Z", 2011),
+        ("2300-01-01T00:00:00Z", 2016),
+    ];
+    for (asked, year) in last {
+        let tick = format!("{year}-12-30T12:00:00Z");
+        assert_eq!(once.prev(at(asked)), Some(at(&tick)), "from {asked}");
+    }
+    assert_eq!(once.prev(at("2011-12-30T11:59:59Z")), None);
+    // Days that only the hull matches lead into such a year.
+    let friday = cron("0 0 0 ? 1 FRI#5 1970-2100/3");
+    assert_eq!(
+        friday.prev(at("2021-01-20T00:00:00Z")),
+        Some(at("2015-01-30T00:00:00Z"))
+    );
+}
+
 #[test]
 fn case_56_weekdays_are_unix_numbers() {
     // 2026-08-01 was a Saturday.
