@@ -118,7 +118,6 @@ fn of_day(schedule: &Schedule, date: Date) -> Result<Vec<Planned>, String> {
 enum Wanted {
     Utc(Time),
     Local(Time),
-    Offset(Time, Offset),
     Instant(Timestamp),
 }
 
@@ -130,20 +129,9 @@ impl Wanted {
         if let Some(time) = text.strip_suffix('Z').and_then(time) {
             return Ok(Self::Utc(time));
         }
-        let sign = text.rfind(['+', '-']);
-        if let Some((at, time)) = sign.and_then(|at| Some((at, time(&text[..at])?)))
-            // The offset is read as part of an instant, which knows all of its forms.
-            && let Ok(instant) = format!("{date}T{text}").parse::<Timestamp>()
-        {
-            let utc = Offset::UTC.to_datetime(instant);
-            let wall = date.to_datetime(time);
-            let ahead = wall.duration_since(utc).as_secs();
-            let offset = i32::try_from(ahead)
-                .ok()
-                .and_then(|ahead| Offset::from_seconds(ahead).ok());
-            return offset
-                .map(|offset| Self::Offset(time, offset))
-                .ok_or_else(|| format!("the offset of the tick `{}` is no offset", &text[at..]));
+        // With an offset, a time of the zone's day is an instant.
+        if let Ok(instant) = format!("{date}T{text}").parse() {
+            return Ok(Self::Instant(instant));
         }
         if let Some(time) = time(text) {
             return Ok(Self::Local(time));
@@ -160,7 +148,6 @@ impl Wanted {
         match self {
             Self::Utc(time) => Offset::UTC.to_datetime(found.at).time() == *time,
             Self::Local(time) => local == *time,
-            Self::Offset(time, offset) => local == *time && found.offset == *offset,
             Self::Instant(at) => found.at == *at,
         }
     }
