@@ -154,6 +154,11 @@ async fn a_wall_clock_that_is_stepped_while_it_leads_moves_no_tick(ground: Groun
         next.duration_since(Timestamp::now()).abs() < SignedDuration::from_secs(3),
         "{next}"
     );
+    let previewed = leader.preview("steady", 1).unwrap()[0].at;
+    assert!(
+        previewed.duration_since(Timestamp::now()).abs() < SignedDuration::from_secs(3),
+        "{previewed}"
+    );
     none_is_missing(&ran(&stage));
     assert_eq!((disputes(&diary), agreements(&diary)), (vec![], 0));
     assert_eq!(
