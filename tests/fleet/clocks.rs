@@ -475,3 +475,37 @@ async fn one_alone_follows_the_store_forwards_and_waits_for_it_backwards() {
     none_is_missing(&ticks[before - 2..]);
     stop(fleet).await;
 }
+
+/// What fell due in a drain runs one tick after another, by the clock that plans: not by the store's, which was set back meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fell_due_in_a_drain_runs_in_turn_though_the_store_went_back() {
+    let _among = among_others().await;
+    let (ground, clock) = ground_with_a_clock();
+    let stage = Stage::new();
+    stage.part("steady", |_| async {
+        tokio::time::sleep(ms(200)).await;
+        Ok(())
+    });
+    let fleet = fleet(&ground, &stage, [hours(0); 2]).await;
+    leads(&fleet[0], "steady").await;
+    stage.has_played("steady", 2).await;
+    let (caller, drained) = (fleet[0].clone(), Instant::now());
+    let call = tokio::spawn(async move { caller.group("steady").run(tokio::time::sleep(ms(4_500))).await });
+    tokio::time::sleep(ms(50)).await;
+    let leaver = fleet[0].clone();
+    let leaving = tokio::spawn(async move { leaver.step_down("steady").await });
+    tokio::time::sleep(ms(2_200)).await;
+    let back = SignedDuration::from_secs(-8);
+    step(&fleet, back);
+    clock.step_wall(back);
+    leaving.await.unwrap().unwrap();
+    assert!(drained.elapsed() > ms(4_000), "the call is waited for");
+    call.await.unwrap().unwrap();
+    leads(&fleet[1], "steady").await;
+    let stands = fleet[1].clock().planning_error.unwrap();
+    assert!(stands > ms(3_000), "{stands:?}");
+    let before = stage.played("steady").len();
+    stage.has_played("steady", before + 3).await;
+    none_is_missing(&ran(&stage));
+    stop(fleet).await;
+}
