@@ -124,7 +124,7 @@ impl Engine {
                 for (job, cursor) in self.groups[index].jobs.clone().into_iter().zip(cursors) {
                     let rule = self.shared.config.jobs[job].rule.clone();
                     self.tell_of_the_future(job, cursor, server);
-                    self.planner.begin(job, rule, cursor, late_from, server);
+                    self.planner.begin(job, rule, cursor, late_from, self.planning.at(now));
                 }
             }
             // The next renewal says the same, and demotes.
@@ -353,7 +353,7 @@ impl Engine {
                 } else if planned {
                     // An earlier run somewhere in the fleet has not ended: look again with the next renewal.
                     self.planner.rest(job, claim.cursor);
-                    let again = self.planning.at(now + self.shared.config.timing.renew());
+                    let again = self.planning.after(now, self.shared.config.timing.renew());
                     self.planner.look_at(job, again);
                 }
             }
