@@ -227,7 +227,14 @@ impl Engine {
         let now = self.now();
         match input {
             Input::Campaigned(answers) => self.campaigned(now, answers),
-            Input::Renewed { sent, answers } => self.renewed(now, sent, answers),
+            Input::Renewed {
+                sent,
+                answers,
+                replaced,
+            } => {
+                self.renewed(now, sent, answers);
+                self.end_replaced(&replaced);
+            }
             Input::Released { group, attempt, answer } => self.released(now, group, attempt, &answer),
             Input::TakenOver {
                 group,

@@ -6,7 +6,7 @@ use super::super::Engine;
 use super::{Asker, Flight};
 use crate::clock::Moment;
 use crate::job::tick::Origin;
-use crate::store::{Claim, Want};
+use crate::store::{Claim, Overlap, Want};
 
 impl Engine {
     /// Claims a run outside the schedule.
@@ -26,6 +26,7 @@ impl Engine {
             tick: at,
             cursor: at,
             want: Want::Extra(Origin::Manual),
+            overlap: Overlap::Skip,
             passed: Vec::new(),
         };
         let flight = Flight {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{DEFAULT_GRACE, Planner, Step, StepKind};
+use super::super::{Planner, Step, StepKind};
 use super::*;
 use crate::schedule::missed::{Missed, MissedReason};
 use crate::schedule::{Schedule, Zone};
@@ -13,11 +13,9 @@ fn at(text: &str) -> Timestamp {
 
 fn rule(schedule: Schedule, jitter: Duration) -> Rule {
     Rule {
-        schedule,
-        grace: DEFAULT_GRACE,
-        missed: Missed::Latest,
         jitter,
         seed: seed("purge"),
+        ..Rule::new(schedule)
     }
 }
 
@@ -168,7 +166,8 @@ type Shown = (String, StepKind, Option<(MissedReason, u64)>);
 fn shown(planner: &mut Planner, now: &str) -> Vec<Shown> {
     let show = |step: Step| {
         let tick = step.tick.strftime("%H:%M:%S").to_string();
-        (tick, step.kind, step.passed.map(|passed| (passed.reason, passed.count)))
+        let passed = step.passed.first().map(|passed| (passed.reason, passed.count));
+        (tick, step.kind, passed)
     };
     steps(planner, now).into_iter().map(show).collect()
 }
@@ -254,7 +253,7 @@ fn a_tick_within_its_grace_runs_though_the_next_is_due() {
     let cursor = before(&rule.schedule, first).unwrap();
     let decided = |planner: &mut Planner, now: Timestamp| {
         let steps = planner.due(now, |_| false).pop().unwrap().1;
-        let shown = |step: &Step| (step.tick, step.kind, step.passed.map(|passed| passed.count));
+        let shown = |step: &Step| (step.tick, step.kind, step.passed.first().map(|passed| passed.count));
         steps.iter().map(shown).collect::<Vec<_>>()
     };
     let from = |cursor: Timestamp, now: Timestamp| {
