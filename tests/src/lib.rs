@@ -2,6 +2,7 @@
 
 mod certificates;
 pub mod checker;
+pub mod dice;
 mod eventually;
 mod proxy;
 mod redis_server;
