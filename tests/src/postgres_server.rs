@@ -75,6 +75,12 @@ impl PostgresServer {
             .unwrap_or_else(|error| panic!("no connection ({error}): {}", self.log()))
     }
 
+    /// Where it keeps its files and its socket.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     async fn try_client(&self) -> Result<Client, tokio_postgres::Error> {
         let mut config = Config::new();
         config.host_path(self.directory.path()).user(USER).dbname("postgres");
