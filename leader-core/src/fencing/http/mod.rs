@@ -53,7 +53,8 @@
 //! The layer compares when a request comes in. What the handler does after that may take its time: a request with fence 5 is let in, one with
 //! fence 9 is let in and done, and then the first one's handler writes, old over new. Nor does it know what a handler has read. So a
 //! handler that writes to a database puts the fence into its statement ([`fencing::sql`](super::sql)): the request's extensions
-//! have it. The layer alone is enough where handlers are short and a late one does no harm, and it keeps work away that is in vain.
+//! have it. The layer alone is enough where handlers are short and a late one does no harm, and it keeps work away that is in vain. A
+//! request that was let in has raised the fence, whatever becomes of it.
 //!
 //! # More than one server
 //!
