@@ -461,6 +461,24 @@ fn a_function_with_wrong_options_keeps_its_gate() {
     );
 }
 
+/// Lines of an example that rustdoc hides begin like a heading.
+#[test]
+fn an_example_is_not_taken_apart() {
+    for fence in ["```", "~~~"] {
+        let docs = format!("/// Sends it.\n///\n/// {fence}\n/// # use shop::send;\n/// send();\n/// {fence}\n");
+        let text = pretty("", &format!("{docs}async fn send() {{}}"));
+        let ours = "///\n/// Runs only on the leader of group `default`.\n";
+        assert!(text.starts_with(&(docs.clone() + ours)), "{text}");
+        // One after it is.
+        let text = pretty(
+            "",
+            &format!("{docs}///\n/// # Panics\n/// Never.\nasync fn send() {{}}"),
+        );
+        let heading = "/// Runs only on the leader of group `default`.\n///\n/// # Panics\n";
+        assert!(text.contains(heading), "{text}");
+    }
+}
+
 #[test]
 fn a_job_with_wrong_options_keeps_its_handle() {
     check(

@@ -249,7 +249,11 @@ impl Plan {
                 }];
             }
         }
-        let in_turn = |tick: &Timestamp| self.in_turn_until.is_some_and(|until| self.rule.due(*tick) <= until);
+        let in_turn = |tick: &Timestamp| {
+            let since_take_over = self.in_turn_until.is_some_and(|until| self.rule.due(*tick) <= until);
+            // Two that jitter has brought so near to each other that both are in time.
+            since_take_over || (self.late_from.is_none() && *tick < newest)
+        };
         if let Some(tick) = first_late.filter(in_turn) {
             self.late_from = schedule.next(tick);
             return vec![Step {
@@ -281,7 +285,8 @@ impl Plan {
 
     /// The first tick after the cursor that simply runs.
     ///
-    /// Within `grace`, and never past the distance to the next tick: so by age alone only the newest can be late.
+    /// Within `grace`, and never past the distance to the next tick: so by age alone only the newest can be late, unless jitter has
+    /// brought it nearer to those before it.
     fn first_late(&self, newest: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let after_drain = self.late_from.and_then(|from| {
             let first = self.rule.first_due(from)?;
@@ -292,7 +297,14 @@ impl Plan {
             };
             (first <= newest).then_some(first)
         });
-        let by_age = self.rule.is_in_time(newest, now).then_some(newest);
+        let in_time = |tick: &Timestamp| *tick > self.cursor && self.rule.is_in_time(*tick, now);
+        let earlier = |tick: &Timestamp| {
+            let near = !self.rule.jitter.is_zero();
+            near.then(|| before(&self.rule.schedule, *tick))
+                .flatten()
+                .filter(in_time)
+        };
+        let by_age = std::iter::successors(Some(newest).filter(in_time), earlier).last();
         match (after_drain, by_age) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

@@ -353,7 +353,7 @@ impl Engine {
                 } else if planned {
                     // An earlier run somewhere in the fleet has not ended: look again with the next renewal.
                     self.planner.rest(job, claim.cursor);
-                    let again = self.planning.at(now + self.shared.config.timing.renew());
+                    let again = self.planning.after(now, self.shared.config.timing.renew());
                     self.planner.look_at(job, again);
                 }
             }
