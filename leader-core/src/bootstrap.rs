@@ -1,5 +1,6 @@
 //! The start of an instance: settings gathered, checked all at once, and the framework's thread started.
 
+mod announce;
 mod fault;
 mod jobs;
 mod settings;
@@ -363,7 +364,7 @@ impl Bootstrap {
             Err(Refused::Unreachable(error)) => format!("not reachable, trying on ({error})"),
         };
         unfinished.finish();
-        settings::announce(&shared, &health);
+        announce::announce(&shared, &health);
         Ok(instance)
     }
 }

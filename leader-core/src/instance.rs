@@ -6,6 +6,7 @@ mod status;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::oneshot;
@@ -108,16 +109,19 @@ impl Instance {
     #[must_use]
     pub fn jobs(&self) -> Vec<JobStatus> {
         let config = &self.shared.config;
-        let wall = config.clock.wall();
-        // By the fleet's time: a wall clock may be wrong by hours.
-        let ahead = self.shared.clock().offset.unwrap_or_default();
-        let now = wall.checked_sub(ahead).unwrap_or(wall);
-        let scheduled = config.jobs.iter().map(|job| JobStatus {
-            name: job.name.clone(),
-            group: job.group.clone(),
-            schedule: job.rule.schedule.to_string(),
-            words: job.rule.schedule.describe(),
-            next: job.rule.schedule.next(now),
+        let now = self.shared.fleet_now();
+        let scheduled = config.jobs.iter().map(|job| {
+            let next = job.rule.schedule.next(now);
+            let (grace, jitter) = job.rule.in_force(next);
+            JobStatus {
+                name: job.name.clone(),
+                group: job.group.clone(),
+                schedule: job.rule.schedule.to_string(),
+                words: job.rule.schedule.describe(),
+                next,
+                grace,
+                jitter,
+            }
         });
         let live = config.lives.iter().map(|life| JobStatus {
             name: life.name.clone(),
@@ -125,6 +129,8 @@ impl Instance {
             schedule: "while leading".to_owned(),
             words: "while leading".to_owned(),
             next: None,
+            grace: Duration::ZERO,
+            jitter: Duration::ZERO,
         });
         let mut jobs: Vec<_> = scheduled.chain(live).collect();
         jobs.sort_by(|a, b| a.name.cmp(&b.name));
@@ -171,12 +177,13 @@ impl Instance {
     /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual; `None` when
     /// the job is not this instance's, or has no schedule.
     ///
-    /// These are planned instants by this machine's clock, whoever leads; nothing is asked of the store.
+    /// These are planned instants after now by the fleet's clock, as [`jobs`](Self::jobs) has them, whoever leads; nothing is asked of the
+    /// store.
     #[must_use]
     pub fn preview(&self, job: &str, count: usize) -> Option<Vec<Planned>> {
         let config = &self.shared.config;
         let spec = config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
-        Some(spec.rule.schedule.preview(config.clock.wall(), count))
+        Some(spec.rule.schedule.preview(self.shared.fleet_now(), count))
     }
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.

@@ -13,7 +13,6 @@ use crate::clock::Clock;
 use crate::job::record::Record;
 use crate::names::{GroupName, Holder, InstanceId, Namespace, ServiceName};
 use crate::runtime::config::{Candidacy, Config};
-use crate::runtime::shared::Shared;
 use crate::schedule::parse_duration;
 use crate::timing::Timing;
 
@@ -313,49 +312,4 @@ fn host_name() -> String {
 fn random() -> u64 {
     let hasher = std::hash::RandomState::new().build_hasher();
     hasher.finish() ^ u64::from(std::process::id()).rotate_left(32)
-}
-
-/// The start-up line, and the list of jobs: a job that is missing here is not linked.
-pub(super) fn announce(shared: &Shared, health: &str) {
-    let config = &shared.config;
-    let now = config.clock.wall();
-    let next = config
-        .jobs
-        .iter()
-        .filter_map(|job| Some((job.rule.schedule.next(now)?, &job.name)))
-        .min();
-    let groups: Vec<_> = config.groups.iter().map(GroupName::as_str).collect();
-    tracing::info!(
-        library = env!("CARGO_PKG_VERSION"),
-        service = %config.service,
-        version = config.version,
-        instance = %config.instance,
-        namespace = %config.namespace,
-        store = %shared.store_address,
-        health,
-        groups = groups.join(","),
-        jobs = config.jobs.len() + config.lives.len(),
-        ttl = ?config.timing.ttl(),
-        renew = ?config.timing.renew(),
-        time_zones = config.time_zones,
-        next = next.map(|(at, job)| format!("{job} at {at}")),
-        "instance started"
-    );
-    if shared.store_address == "embedded" {
-        tracing::warn!(
-            "the embedded store is a fleet of this process alone: another process would lead the same groups"
-        );
-    }
-    if config.first_start && shared.store_address != "embedded" {
-        tracing::warn!(
-            "`.first_start(true)` is set: take it out once the fleet has started, because after a loss of the store's data it lets this \
-             instance lead while an old leader may still believe"
-        );
-    }
-    for job in &config.jobs {
-        tracing::info!(job = %job.name, group = %job.group, schedule = %job.rule.schedule, "job");
-    }
-    for life in &config.lives {
-        tracing::info!(job = %life.name, group = %life.group, schedule = "while leading", "job");
-    }
 }

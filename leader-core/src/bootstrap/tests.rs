@@ -2,6 +2,8 @@
 //!
 //! The test binary's own annotated functions are the program's: `scheduled` (group `tokens`, needs a `u64`) and `standing`.
 
+mod started;
+
 use std::time::Duration;
 
 use super::*;

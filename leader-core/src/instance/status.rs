@@ -1,5 +1,7 @@
 //! What a handle tells, and why it could not.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -21,6 +23,12 @@ pub struct JobStatus {
     pub words: String,
     /// The next planned tick; `None` without one.
     pub next: Option<Timestamp>,
+    /// How late the next tick may be, counted from when it is due, and still simply run: the setting, or the distance to the tick after
+    /// it where that is shorter. Zero for a long-lived body.
+    pub grace: Duration,
+    /// The most that the next tick is due later than planned: the setting, or 1 ms less than the distance to the tick after it where
+    /// that is shorter. Zero for none.
+    pub jitter: Duration,
 }
 
 /// A read of the roster failed.

@@ -184,6 +184,11 @@ const fn character_end(bytes: &[u8], at: usize) -> usize {
     end
 }
 
+/// A duration in the form that [`parse_duration`] reads, to the millisecond.
+pub(crate) fn written(duration: Duration) -> String {
+    Written(duration.as_millis().try_into().unwrap_or(u64::MAX)).to_string()
+}
+
 /// Writes whole milliseconds in the form that [`parse_duration`] reads, each value in one way only.
 pub(super) struct Written(pub(super) u64);
 

@@ -28,6 +28,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use calendar::Calendar;
+pub(crate) use duration::written;
 pub use duration::{DurationError, checked_duration, parse_duration};
 pub use every::{Every, MAX_PERIOD, MIN_PERIOD, PeriodError};
 pub use gate::{Cron, CronError, Days, MAX_EXPRESSION};
