@@ -149,6 +149,19 @@ pub enum Event {
         /// By so much, compared with the time that ticks are planned by.
         by: SignedDuration,
     },
+    /// This instance's own wall clock has come to differ from the store's by more than 5 s. Ticks go by the store's, so none is moved;
+    /// but what the program itself asks that clock is off by so much.
+    #[non_exhaustive]
+    ClockAstray {
+        /// How far the wall clock is ahead of the store's; negative when it is behind.
+        by: SignedDuration,
+    },
+    /// This instance's own wall clock differs from the store's by no more than 4 s again.
+    #[non_exhaustive]
+    ClockRight {
+        /// How far it is ahead of the store's; negative when it is behind.
+        by: SignedDuration,
+    },
     /// Most instances of the fleet disagree with the store's clock by more than 5 s, and in the same way: that clock is probably wrong,
     /// and no tick is claimed. Leads, and what runs, go on. It ends when they agree again, or is overruled by
     /// [`follow_store_clock`](crate::Bootstrap::follow_store_clock).
