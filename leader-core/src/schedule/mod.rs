@@ -48,8 +48,9 @@ use zoned::Zoned;
 /// # When clocks change
 ///
 /// An expression without `*` in second, minute and hour names times of the day, and each fires once: one that the clock leaves out fires
-/// at the end of the gap, one that it shows twice fires at the first passing. All other expressions follow real time: they fire
-/// whenever the clock matches, so that `*/15 * * * *` never pauses and never doubles.
+/// at the end of the gap, one that it shows twice fires at the first passing. Several that are left out by one gap, and one at its end,
+/// are one tick: `0,30 2 * * *` fires once on the day on which the clock goes from 02:00 to 03:00. All other expressions follow real time:
+/// they fire whenever the clock matches, so that `*/15 * * * *` never pauses and never doubles.
 ///
 /// ```
 /// use leader_core::{Schedule, Zone};
