@@ -275,7 +275,8 @@ fn the_schedule_is_told_in_words() {
         ),
         (
             r#"cron = "@daily", timezone = zones::HOME, jitter = "10m""#,
-            "`default` at 00:00 every day: `@daily` (`zones::HOME`), each time up to `10m` later.",
+            "`default` at 00:00 every day: `@daily` (`zones::HOME`), each time up to `10m` later, less than the distance \
+             to the next tick.",
         ),
         (
             r#"cron = "0 0 9 1-7 * MON", days = "and""#,
@@ -293,7 +294,19 @@ fn the_schedule_is_told_in_words() {
         ),
         (
             r#"every = "1h30m", jitter = JITTER"#,
-            "`default`, every `1h30m`, each time up to `JITTER` later.",
+            "`default`, every `1h30m`, each time up to `JITTER` later, less than the distance to the next tick.",
+        ),
+        (
+            r#"every = "90m", jitter = "1h29m""#,
+            "`default` every 90 minutes: `90m`, each time up to `1h29m` later.",
+        ),
+        (
+            r#"every = "30s", jitter = "1m""#,
+            "`default` every 30 seconds: `30s`, each time later by less than the period.",
+        ),
+        (
+            r#"every = "30s", jitter = "1min""#,
+            "`default` every 30 seconds: `30s`, each time up to `1min` later, less than the distance to the next tick.",
         ),
     ] {
         let pretty = pretty(options, FUNCTION);
