@@ -98,11 +98,18 @@ impl Cron {
                 Err(all.error(Kind::Nickname))
             };
         }
+        if fields[0].is("every") {
+            return Err(fields[0].error(Kind::EveryNickname));
+        }
         if fields[0].starts("TZ=") || fields[0].starts("CRON_TZ=") {
             return Err(fields[0].error(Kind::ZonePrefix));
         }
         if count < 5 || count > 7 {
             return Err(all.error(Kind::FieldCount(count)));
+        }
+        // The other fields are then not those that were meant.
+        if count == 6 && fields[5].is_year() {
+            return Err(fields[5].error(Kind::YearOfSix));
         }
         // Where the minute stands.
         let first = if count == 5 { 0 } else { 1 };
@@ -141,7 +148,7 @@ impl Cron {
                 first + 4
             };
             let (from, to) = (fields[first + 2].from, fields[last].to);
-            return Err(CronError::new(from, to, Kind::Never));
+            return Err(CronError::new(from, to, cron.why_never()));
         }
         Ok(cron)
     }
