@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use leader_core::{Cron, Days, Schedule, Zone};
+use leader_core::{Cron, Days, Schedule, ScheduleError, Zone};
 
 use crate::choice::{Choice, number, threads, wanted};
 use crate::meter::metered;
@@ -119,7 +119,7 @@ fn try_one(text: &str, days: Days, kind: Kind, zone: &Zone, at: Timestamp, tally
     }
     let cron = match parsed {
         Ok(cron) => cron,
-        Err(error) => {
+        Err(ScheduleError::Cron { error, .. }) => {
             tally.impossible += u64::from(matches!(kind, Kind::Impossible));
             let inside = error.at + error.len <= text.len() && text.is_char_boundary(error.at);
             let told = !error.message(text).as_str().is_empty();
@@ -131,6 +131,7 @@ fn try_one(text: &str, days: Days, kind: Kind, zone: &Zone, at: Timestamp, tally
                 Err(format!("refused at {}..+{}", error.at, error.len))
             };
         }
+        Err(other) => return Err(format!("refused otherwise: {other}")),
     };
     if matches!(kind, Kind::Impossible) {
         return Err("a date that never exists is accepted".to_owned());

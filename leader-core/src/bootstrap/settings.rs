@@ -121,7 +121,7 @@ impl Vars {
         let Some(text) = self.get(name) else { return Ok(None) };
         match parse_duration(&text) {
             Ok(duration) => Ok(Some(duration)),
-            Err(error) => Err(refused(name, &text, error.message(&text).as_str())),
+            Err(error) => Err(refused(name, &text, &error.to_string())),
         }
     }
 }

@@ -250,8 +250,7 @@ impl Wishes<'_> {
         match self.zones.zone(&name) {
             Ok(zone) => Some((zone, by)),
             Err(error) => {
-                let (value, name) = (name.clone(), name);
-                self.refuse_schedule("timezone", by, &value, ScheduleError::Zone { name, error });
+                self.refuse_schedule("timezone", by, &name, error);
                 None
             }
         }
@@ -274,8 +273,7 @@ impl Wishes<'_> {
         let cron = match Cron::parse_with(text, days) {
             Ok(cron) => cron,
             Err(error) => {
-                let expr = text.to_owned();
-                self.refuse_schedule("cron", by, text, ScheduleError::Cron { expr, error });
+                self.refuse_schedule("cron", by, text, error);
                 // The way out that the message names is a setting of the attribute: here it is another.
                 if by == By::Environment && Cron::parse_with(text, Days::Or).is_ok() {
                     self.hint_at_days();
@@ -340,7 +338,7 @@ impl Wishes<'_> {
         match parse_duration(&text) {
             Ok(duration) => Some(duration),
             Err(error) => {
-                self.refuse(setting, by, &text, error.message(&text).to_string());
+                self.refuse(setting, by, &text, error.to_string());
                 None
             }
         }

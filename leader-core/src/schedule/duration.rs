@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::error::ScheduleError;
 use super::message::Message;
 
 /// The units, largest first, in milliseconds. A day is 24 hours: a duration knows no calendar.
@@ -85,8 +86,16 @@ impl DurationError {
 /// Whole numbers with the units `d` (24 hours), `h`, `m`, `s`, `ms`, each at most once and the largest first; no blanks.
 ///
 /// # Errors
-/// [`DurationError`] with the place of the fault.
-pub const fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+/// [`ScheduleError::Duration`] with the place of the fault.
+pub fn parse_duration(text: &str) -> Result<Duration, ScheduleError> {
+    read_duration(text).map_err(|error| ScheduleError::Duration {
+        text: text.to_owned(),
+        error,
+    })
+}
+
+/// [`parse_duration`] for a `const` too.
+pub(super) const fn read_duration(text: &str) -> Result<Duration, DurationError> {
     let bytes = text.as_bytes();
     if bytes.is_empty() {
         return Err(DurationError::new(0, 0, Kind::Empty));
@@ -153,7 +162,7 @@ pub const fn parse_duration(text: &str) -> Result<Duration, DurationError> {
 #[must_use]
 #[track_caller]
 pub const fn checked_duration(text: &'static str) -> Duration {
-    match parse_duration(text) {
+    match read_duration(text) {
         Ok(duration) => duration,
         Err(error) => panic!("{}", error.message(text).as_str()),
     }
@@ -229,7 +238,7 @@ mod tests {
             ("90m", 5_400_000),
             ("18446744073709551615ms", u64::MAX),
         ] {
-            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
+            assert_eq!(read_duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
         assert_eq!(HOUR.as_secs(), 3600);
     }
@@ -264,7 +273,7 @@ mod tests {
                 "it is too large\n  18446744073709551s999ms\n                    ^^^^^",
             ),
         ] {
-            let error = parse_duration(text).unwrap_err();
+            let error = read_duration(text).unwrap_err();
             let said = error.message(text).to_string();
             let (said, help) = said.split_once("\nhelp: ").unwrap();
             assert_eq!(said, format!("invalid duration: {message}"));
@@ -276,12 +285,12 @@ mod tests {
         #[test]
         fn what_is_written_is_read(ms: u64) {
             let text = Written(ms).to_string();
-            prop_assert_eq!(parse_duration(&text), Ok(Duration::from_millis(ms)));
+            prop_assert_eq!(read_duration(&text), Ok(Duration::from_millis(ms)));
         }
 
         #[test]
         fn no_text_panics(text in "[0-9dhms. üx-]{0,12}") {
-            if let Err(error) = parse_duration(&text) {
+            if let Err(error) = read_duration(&text) {
                 prop_assert!(error.message(&text).as_str().contains("help"));
             }
         }

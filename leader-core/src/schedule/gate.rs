@@ -10,6 +10,7 @@ mod field;
 mod tests;
 mod unit;
 
+use super::error::ScheduleError;
 pub(super) use date::Date;
 use error::Kind;
 pub use error::{CronError, MAX_EXPRESSION};
@@ -71,16 +72,24 @@ impl Cron {
     /// Reads an expression; see [`Cron`] for the grammar.
     ///
     /// # Errors
-    /// [`CronError`] with the place of the fault. A date that never exists (`30 2`) is a fault too.
-    pub const fn parse(expr: &str) -> Result<Self, CronError> {
+    /// [`ScheduleError::Cron`] with the place of the fault. A date that never exists (`30 2`) is a fault too.
+    pub fn parse(expr: &str) -> Result<Self, ScheduleError> {
         Self::parse_with(expr, Days::Unsaid)
     }
 
     /// Reads an expression and says how two restricted day fields combine; `days` means nothing to other expressions.
     ///
     /// # Errors
-    /// [`CronError`] with the place of the fault.
-    pub const fn parse_with(expr: &str, days: Days) -> Result<Self, CronError> {
+    /// [`ScheduleError::Cron`] with the place of the fault.
+    pub fn parse_with(expr: &str, days: Days) -> Result<Self, ScheduleError> {
+        Self::read(expr, days).map_err(|error| ScheduleError::Cron {
+            expr: expr.to_owned(),
+            error,
+        })
+    }
+
+    /// [`Cron::parse_with`] for a `const` too.
+    pub(crate) const fn read(expr: &str, days: Days) -> Result<Self, CronError> {
         let bytes = expr.as_bytes();
         let all = Part {
             bytes,
@@ -170,7 +179,7 @@ impl Cron {
     #[must_use]
     #[track_caller]
     pub const fn checked_with(expr: &'static str, days: Days) -> Self {
-        match Self::parse_with(expr, days) {
+        match Self::read(expr, days) {
             Ok(cron) => cron,
             Err(error) => panic!("{}", error.message(expr).as_str()),
         }
@@ -355,7 +364,7 @@ const fn character_end(bytes: &[u8], at: usize) -> usize {
 
 /// The nicknames of crontab(5) that name instants.
 const fn nickname(name: Part<'_>) -> Result<Cron, CronError> {
-    Cron::parse(if name.is("@hourly") {
+    let expr = if name.is("@hourly") {
         "0 * * * *"
     } else if name.is("@daily") || name.is("@midnight") {
         "0 0 * * *"
@@ -371,5 +380,6 @@ const fn nickname(name: Part<'_>) -> Result<Cron, CronError> {
         return Err(name.error(Kind::EveryNickname));
     } else {
         return Err(name.error(Kind::Nickname));
-    })
+    };
+    Cron::read(expr, Days::Unsaid)
 }

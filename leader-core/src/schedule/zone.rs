@@ -4,9 +4,11 @@ mod error;
 mod names;
 
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
+use super::error::ScheduleError;
 pub use error::ZoneError;
 use names::NAMES;
 
@@ -32,22 +34,32 @@ impl Zone {
     /// The zone of an IANA name such as `Europe/Berlin`, spelled as in the database.
     ///
     /// # Errors
-    /// [`ZoneError`] when the database has no such name; its message names the nearest one.
+    /// [`ScheduleError::Zone`] when the database has no such name; its message names the nearest one.
     ///
     /// ```
-    /// let error = leader_core::Zone::new("Europe/Berln").unwrap_err();
-    /// assert!(error.message("Europe/Berln").as_str().contains("did you mean `Europe/Berlin`?"));
+    /// use leader_core::Zone;
+    ///
+    /// let zone = Zone::new("Europe/Berlin")?;
+    /// assert_eq!(zone, "Europe/Berlin".parse()?);
+    ///
+    /// let error = Zone::new("Europe/Berln").unwrap_err();
+    /// assert!(error.to_string().ends_with("help: did you mean `Europe/Berlin`?"));
+    /// # Ok::<(), leader_core::ScheduleError>(())
     /// ```
-    pub fn new(name: &str) -> Result<Self, ZoneError> {
+    pub fn new(name: &str) -> Result<Self, ScheduleError> {
         Self::of(name, &TimeZoneDatabase::bundled())
     }
 
     /// The zone of a name, from another copy of the database.
-    pub(crate) fn of(name: &str, database: &TimeZoneDatabase) -> Result<Self, ZoneError> {
-        let name = find(name)?;
-        match database.get(name) {
-            Ok(tz) => Ok(Self { name, tz }),
-            Err(_) => Err(ZoneError::missing(name)),
+    pub(crate) fn of(name: &str, database: &TimeZoneDatabase) -> Result<Self, ScheduleError> {
+        let refused = |error| ScheduleError::Zone {
+            name: name.to_owned(),
+            error,
+        };
+        let known = find(name).map_err(refused)?;
+        match database.get(known) {
+            Ok(tz) => Ok(Self { name: known, tz }),
+            Err(_) => Err(refused(ZoneError::missing())),
         }
     }
 
@@ -78,6 +90,14 @@ impl Zone {
 
     pub(crate) fn tz(&self) -> &TimeZone {
         &self.tz
+    }
+}
+
+impl FromStr for Zone {
+    type Err = ScheduleError;
+
+    fn from_str(name: &str) -> Result<Self, ScheduleError> {
+        Self::new(name)
     }
 }
 
@@ -186,7 +206,7 @@ mod tests {
             ("PST", ""),
             ("nowhere", ""),
         ] {
-            let message = Zone::new(wrong).unwrap_err().message(wrong).to_string();
+            let message = Zone::new(wrong).unwrap_err().to_string();
             let help = message.split("\nhelp: ").nth(1).unwrap();
             if meant.is_empty() {
                 assert!(help.starts_with("write an IANA name"), "{wrong}: {help}");
@@ -207,12 +227,12 @@ mod tests {
             ("Europe/Berlin ", "did you mean `Europe/Berlin`?"),
             ("ü", "write an IANA name"),
         ] {
-            let message = Zone::new(wrong).unwrap_err().message(wrong).to_string();
+            let message = Zone::new(wrong).unwrap_err().to_string();
             assert!(message.starts_with("invalid time zone: "), "{message}");
             assert!(message.contains(part), "{wrong}: {message}");
         }
         let long = "x".repeat(10_000);
-        assert!(Zone::new(&long).unwrap_err().message(&long).as_str().len() < 600);
+        assert!(Zone::new(&long).unwrap_err().to_string().len() < 600);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn parse(expr: &str) -> Cron {
-    match Cron::parse(expr) {
+    match Cron::read(expr, Days::Unsaid) {
         Ok(cron) => cron,
         Err(error) => panic!("{}", error.message(expr)),
     }
@@ -15,7 +15,7 @@ fn parse(expr: &str) -> Cron {
 
 /// The message between the common beginning and the help.
 fn refusal(expr: &str) -> (String, String) {
-    let error = Cron::parse(expr).unwrap_err();
+    let error = Cron::read(expr, Days::Unsaid).unwrap_err();
     let message = error.message(expr).to_string();
     let rest = message
         .strip_prefix("invalid cron expression: ")
@@ -152,7 +152,7 @@ fn case_57_impossible_dates_are_refused_quickly() {
         ("0 0 L * FRIL", true),
     ] {
         let start = Instant::now();
-        assert_eq!(Cron::parse_with(expr, Days::And).is_ok(), possible, "{expr}");
+        assert_eq!(Cron::read(expr, Days::And).is_ok(), possible, "{expr}");
         assert!(start.elapsed() < Duration::from_millis(5), "{expr}");
     }
 }
@@ -183,7 +183,7 @@ fn an_impossible_date_is_told_by_its_kind() {
         ("0 0 0 29 FEB MON 2028", year(2044)),
         ("0 0 0 ? FEB FRI#5 2027", year(2036)),
     ] {
-        let error = Cron::parse_with(expr, Days::And).unwrap_err();
+        let error = Cron::read(expr, Days::And).unwrap_err();
         let message = error.message(expr).to_string();
         assert!(message.ends_with(&format!("\nhelp: {help}")), "{message}");
         assert!(message.contains("no date matches"), "{message}");
@@ -206,10 +206,10 @@ fn case_59_two_restricted_day_fields_follow_one_rule() {
     }
     for days in [Days::Or, Days::And] {
         for expr in ["0 0 13 * 5", "0 0 0 13 * FRI", "0 0 0 13 * FRI 2030-2040"] {
-            assert_eq!(Cron::parse_with(expr, days).unwrap().days(), days);
+            assert_eq!(Cron::read(expr, days).unwrap().days(), days);
         }
         // It means nothing where it is not needed.
-        assert_eq!(Cron::parse_with("0 0 13 * *", days), Ok(parse("0 0 13 * *")));
+        assert_eq!(Cron::read("0 0 13 * *", days), Ok(parse("0 0 13 * *")));
     }
     assert_eq!(
         refusal("0 0 9 1,15 * MON"),
@@ -542,9 +542,9 @@ fn literals_are_checked_at_compile_time() {
     );
     const _: () = {
         // The search for a date that never exists looks at every kind of year.
-        assert!(Cron::parse_with("0 0 31W * SUN", Days::And).is_err());
-        assert!(Cron::parse_with("0 0 0 1-28 * MON#5 2027", Days::And).is_err());
-        assert!(Cron::parse_with("0 0 0 29 FEB MON 2100", Days::And).is_err());
+        assert!(Cron::read("0 0 31W * SUN", Days::And).is_err());
+        assert!(Cron::read("0 0 0 1-28 * MON#5 2027", Days::And).is_err());
+        assert!(Cron::read("0 0 0 29 FEB MON 2100", Days::And).is_err());
     };
     assert_eq!(FIVE, parse("*/5 * * * *"));
     assert_eq!(BOTH.days(), Days::And);
@@ -565,7 +565,7 @@ proptest! {
 
     #[test]
     fn no_text_panics(expr: String) {
-        if let Err(error) = Cron::parse(&expr) {
+        if let Err(error) = Cron::read(&expr, Days::Unsaid) {
             prop_assert!(error.message(&expr).as_str().contains("\nhelp: "));
         }
     }
@@ -573,7 +573,7 @@ proptest! {
     #[test]
     fn no_near_miss_panics(expr in "[-0-9*,/?#LW@ \tA-Fa-zü]{0,40}", days in 0..3) {
         let days = [Days::Unsaid, Days::Or, Days::And][usize::try_from(days).unwrap()];
-        if let Err(error) = Cron::parse_with(&expr, days) {
+        if let Err(error) = Cron::read(&expr, days) {
             prop_assert!(error.at + error.len <= expr.len());
             prop_assert!(error.message(&expr).as_str().contains("\nhelp: "));
         }

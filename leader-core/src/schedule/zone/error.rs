@@ -30,7 +30,7 @@ impl ZoneError {
     }
 
     /// A copy of the database has no such zone.
-    pub(super) fn missing(_name: &'static str) -> Self {
+    pub(super) fn missing() -> Self {
         Self { kind: Kind::Missing }
     }
 
