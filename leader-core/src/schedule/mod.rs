@@ -3,6 +3,7 @@
 //! Nothing here reads a clock. Expressions are read by the [gate](Cron), the only parser, at compile time and at run time alike; the
 //! calendar search works on wall-clock seconds, and `zoned` says which instants these are.
 
+mod ascii;
 mod calendar;
 mod describe;
 mod duration;
