@@ -11,6 +11,7 @@ mod suites;
 mod tests;
 mod time_zones;
 mod unfinished;
+mod variables;
 mod wish;
 
 use std::collections::BTreeMap;

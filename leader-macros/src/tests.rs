@@ -645,20 +645,38 @@ fn the_nearest_word_is_offered() {
         ("onloss", "on_loss"),
         ("mised", "missed"),
         ("time_zone", "timezone"),
-        ("tz", ""),
+        ("tz", "timezone"),
+        ("schedule", "cron"),
+        ("interval", "every"),
         ("jiter", "jitter"),
         ("day", "days"),
     ] {
         let told = mistakes(&format!("{typo} = 1"), FUNCTION);
         assert_eq!(told.len(), 1, "{told:?}");
-        if meant.is_empty() {
-            assert!(!told[0].contains("did you mean"), "{told:?}");
-            continue;
-        }
         let offered = format!("unknown option `{typo}`; did you mean `{meant}`? expected one of: `group`, ");
         assert!(told[0].starts_with(&offered), "{told:?}");
     }
     assert!(mistakes("colour = 1", FUNCTION)[0].starts_with("unknown option `colour`; expected one of: "));
+}
+
+#[test]
+fn a_value_alone_gets_the_option_that_it_is_for() {
+    for (value, option) in [
+        ("0 9 * * *", r#"cron = "0 9 * * *""#),
+        ("0 0 9 ? * MON-FRI 2030", r#"cron = "0 0 9 ? * MON-FRI 2030""#),
+        ("@daily", r#"cron = "@daily""#),
+        ("1h30m", r#"every = "1h30m""#),
+        ("cleanup", r#"group = "cleanup""#),
+        ("once upon a time there was", r#"group = "cleanup""#),
+    ] {
+        let told = mistakes(&format!("{value:?}"), FUNCTION);
+        assert_eq!(told, [format!("a value needs its option: write `{option}`")]);
+    }
+    let told = mistakes(r#"cron = "0 9 1 * MON", days = "AND""#, FUNCTION);
+    assert!(
+        told[0].starts_with(r#"unknown value for `days`; did you mean `"and"`?"#),
+        "{told:?}"
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::fault::{BootstrapError, Fault};
 use super::source::Source;
 use super::time_zones::TimeZones;
-use super::{Bootstrap, jobs};
+use super::{Bootstrap, jobs, variables};
 use crate::clock::Clock;
 use crate::job::record::Record;
 use crate::names::{GroupName, Holder, InstanceId, Namespace, ServiceName};
@@ -16,45 +16,10 @@ use crate::runtime::config::{Candidacy, Config};
 use crate::schedule::parse_duration;
 use crate::timing::Timing;
 
-/// The variables that are not a job's.
-const VARIABLES: &[&str] = &[
-    "LEADER_CAMPAIGN",
-    "LEADER_DRAIN",
-    "LEADER_EXCLUSIVE_ID",
-    "LEADER_FIRST_START",
-    "LEADER_FOLLOW_STORE_CLOCK",
-    "LEADER_INSTANCE_ID",
-    "LEADER_JOBS",
-    "LEADER_NAMESPACE",
-    "LEADER_REDIS_URL",
-    "LEADER_REQUIRE_STORE",
-    "LEADER_SERVICE",
-    "LEADER_SPREAD",
-    "LEADER_STORE",
-    "LEADER_TIME_ZONES",
-    "LEADER_TTL",
-    "LEADER_VERSION",
-];
-
-/// What a job's variables end with.
-const JOB_VARIABLES: &[&str] = &["_CRON", "_EVERY", "_TIMEZONE", "_DAYS", "_GRACE", "_JITTER"];
-
 /// The longest version, and the longest name or value of a label, in bytes.
 pub(super) const MAX_LABEL: usize = 200;
 /// The most labels of an instance.
 pub(super) const MAX_LABELS: usize = 32;
-
-/// How the variables of a job begin.
-pub(super) fn job_prefix(name: &str) -> String {
-    let upper = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    format!("LEADER_JOB_{}", name.chars().map(upper).collect::<String>())
-}
 
 /// Where environment variables come from.
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +49,15 @@ impl Vars {
 
     /// A flag whose absence leaves the choice to the code.
     fn choice(self, name: &str) -> Result<Option<bool>, Fault> {
-        match self.get(name).as_deref() {
-            None => Ok(None),
-            Some("0" | "false" | "no" | "off") => Ok(Some(false)),
-            Some("1" | "true" | "yes" | "on") => Ok(Some(true)),
-            Some(other) => Err(refused(name, other, "write `on` or `off`")),
+        let Some(value) = self.get(name) else { return Ok(None) };
+        match value.to_ascii_lowercase().as_str() {
+            "0" | "false" | "no" | "off" => Ok(Some(false)),
+            "1" | "true" | "yes" | "on" => Ok(Some(true)),
+            _ => Err(refused(
+                name,
+                &value,
+                "write `on`, `true`, `yes` or `1`; or `off`, `false`, `no` or `0`",
+            )),
         }
     }
 
@@ -108,9 +77,10 @@ impl Vars {
         }
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
-            if name.starts_with("LEADER_") && !is_known(&name, records) {
+            if name.starts_with("LEADER_") && !variables::is_known(&name, records) {
                 tracing::warn!(
                     variable = name,
+                    nearest = variables::nearest(&name, records),
                     "no setting has this name, and it is ignored: a typo, or a job of another program?"
                 );
             }
@@ -124,12 +94,6 @@ impl Vars {
             Err(error) => Err(refused(name, &text, &error.to_string())),
         }
     }
-}
-
-/// Whether a variable is a setting of this program.
-pub(super) fn is_known(variable: &str, records: &[&Record]) -> bool {
-    let mut jobs = JOB_VARIABLES.iter().filter_map(|end| variable.strip_suffix(end));
-    VARIABLES.contains(&variable) || jobs.any(|job| records.iter().any(|record| job_prefix(record.name) == job))
 }
 
 pub(super) fn unreadable(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<Fault> {

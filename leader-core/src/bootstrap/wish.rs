@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::fault::Fault;
-use super::settings::{Faults, Vars, job_prefix, refused};
+use super::settings::{Faults, Vars, refused};
 use super::time_zones::TimeZones;
+use super::variables::job_prefix;
 use crate::job::record::{Record, Trigger};
 use crate::schedule::planner::{self, DEFAULT_GRACE, Rule};
 use crate::schedule::{Cron, Days, Schedule, ScheduleError, Zone, parse_duration};
@@ -152,7 +153,10 @@ impl Wishes<'_> {
             return None;
         }
         let by_environment = cron.or(every);
-        if by_environment.as_ref().is_some_and(|(_, text)| text == "off") {
+        if by_environment
+            .as_ref()
+            .is_some_and(|(_, text)| text.eq_ignore_ascii_case("off"))
+        {
             return Some(Wish::Off);
         }
         if by_environment.is_none() && changes.off {

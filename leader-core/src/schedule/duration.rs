@@ -1,5 +1,7 @@
 //! Durations as the options write them: `30s`, `1h30m`, `250ms`, `7d`.
 
+mod meant;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ pub struct DurationError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Empty,
+    Blank,
     Number,
     Fraction,
     NoUnit,
@@ -58,6 +61,7 @@ impl DurationError {
         let out = message.text("invalid duration: ");
         match kind {
             Kind::Empty => out.text("it is empty"),
+            Kind::Blank => out.text("it has a blank"),
             Kind::Number => out.text("a number is expected"),
             Kind::Fraction => out.text("it has a fraction"),
             Kind::NoUnit => out.quoted(text, at, len).text(" has no unit"),
@@ -69,6 +73,10 @@ impl DurationError {
             Kind::Overflow => out.text("it is too large"),
         };
         out.picture(text, at, len).text("\nhelp: ");
+        if let Some(ms) = meant::duration(text) {
+            meant::write(out.text("write `"), ms).text("`");
+            return message;
+        }
         match kind {
             Kind::Fraction => out.text("use a smaller unit: `1500ms` for 1.5 seconds"),
             Kind::Overflow => out.text("the most is about 584 million years"),
@@ -116,6 +124,9 @@ pub(super) const fn read_duration(text: &str) -> Result<Duration, DurationError>
                 None => None,
             };
             i += 1;
+        }
+        if i < bytes.len() && bytes[i].is_ascii_whitespace() {
+            return Err(DurationError::new(i, i + 1, Kind::Blank));
         }
         if i == from {
             return Err(DurationError::new(from, character_end(bytes, i), Kind::Number));
@@ -249,11 +260,14 @@ mod tests {
             ("", "it is empty\n  \n  ^"),
             ("s", "a number is expected\n  s\n  ^"),
             ("-5s", "a number is expected\n  -5s\n  ^"),
-            ("5s x", "a number is expected\n  5s x\n    ^"),
+            ("5s x", "it has a blank\n  5s x\n    ^"),
+            ("5s-x", "a number is expected\n  5s-x\n    ^"),
             ("ü", "a number is expected\n  ü\n  ^"),
             ("30", "`30` has no unit\n  30\n  ^^"),
             ("1h30", "`30` has no unit\n  1h30\n    ^^"),
-            ("5 m", "`5` has no unit\n  5 m\n  ^"),
+            ("5 m", "it has a blank\n  5 m\n   ^"),
+            ("1h 30m", "it has a blank\n  1h 30m\n    ^"),
+            (" 5m", "it has a blank\n   5m\n  ^"),
             ("1.5s", "it has a fraction\n  1.5s\n  ^"),
             ("5x", "`x` is not a unit\n  5x\n   ^"),
             ("5M", "`M` is not a unit\n  5M\n   ^"),
@@ -278,6 +292,45 @@ mod tests {
             let (said, help) = said.split_once("\nhelp: ").unwrap();
             assert_eq!(said, format!("invalid duration: {message}"));
             assert!(!help.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_was_meant_is_offered() {
+        for (text, meant) in [
+            ("5 m", "5m"),
+            ("5min", "5m"),
+            ("10 minutes", "10m"),
+            ("1w", "7d"),
+            ("1.5h", "1h30m"),
+            ("1.5s", "1s500ms"),
+            ("0.25 days", "6h"),
+            ("1 hour 30 mins", "1h30m"),
+            ("5s1m", "1m5s"),
+            ("30s30s", "1m"),
+            ("90 Sec", "1m30s"),
+            ("250 millis", "250ms"),
+        ] {
+            let message = read_duration(text).unwrap_err().message(text).to_string();
+            assert!(message.ends_with(&format!("\nhelp: write `{meant}`")), "{message}");
+            assert!(read_duration(meant).is_ok());
+        }
+        // `M` may be a month; a third of a second, and nothing, are no durations.
+        for text in [
+            "5M",
+            "30",
+            "1.0001s",
+            "1.s",
+            ".5s",
+            "0 s",
+            "half an hour",
+            "5 fortnights",
+            "",
+            "99999999999999999999 s",
+        ] {
+            let message = read_duration(text).unwrap_err().message(text).to_string();
+            let help = message.split("\nhelp: ").nth(1).unwrap();
+            assert!(!help.starts_with("write `"), "{message}");
         }
     }
 
