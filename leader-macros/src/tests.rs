@@ -290,7 +290,7 @@ fn the_schedule_is_told_in_words() {
         (r#"every = "90s", group = "g""#, "`g` every 90 seconds: `90s`."),
         (
             r#"every = "7d""#,
-            "`default` every 7 days at 00:00 (UTC), counted from 1970-01-01: `7d`.",
+            "`default` every 7 days, on Thursdays at 00:00 (UTC): `7d`.",
         ),
         (
             r#"every = "1h30m", jitter = JITTER"#,

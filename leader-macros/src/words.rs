@@ -76,10 +76,14 @@ pub(crate) fn every(period: &str) -> Option<String> {
         }
         left /= size;
     }
-    Some(format!(
-        "{} at 00:00 (UTC), counted from 1970-01-01",
-        repeat(left, "day")
-    ))
+    // The epoch was a Thursday.
+    let on = if left % 7 == 0 { ", on Thursdays" } else { "" };
+    let from = if matches!(left, 1 | 7) {
+        ""
+    } else {
+        ", counted from 1970-01-01"
+    };
+    Some(format!("{}{on} at 00:00 (UTC){from}", repeat(left, "day")))
 }
 
 /// A duration such as `1h30m`; of what the core crate would refuse nothing is said.

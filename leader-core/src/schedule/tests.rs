@@ -441,6 +441,31 @@ fn errors_own_what_they_show() {
 }
 
 #[test]
+fn what_both_day_fields_must_match_is_told_where_it_is_simple() {
+    for (expr, words) in [
+        (
+            "0 9 1-7 * MON",
+            "at 09:00 on Mondays that are one of the days 1 to 7 of a month (UTC)",
+        ),
+        ("0 0 13 * FRI", "at 00:00 on Fridays that are day 13 of a month (UTC)"),
+        (
+            "0 0 25-31 12 1-5",
+            "at 00:00 on weekdays in December that are one of the days 25 to 31 of a month (UTC)",
+        ),
+        ("0 0 1-31 * MON", "at 00:00 on Mondays (UTC)"),
+        ("0 0 1,15 * MON", "cron \"0 0 1,15 * MON\" days and"),
+        ("0 0 L * FRI", "cron \"0 0 L * FRI\" days and"),
+        ("0 0 1-7 * FRI#1", "cron \"0 0 1-7 * FRI#1\" days and"),
+    ] {
+        assert_eq!(
+            Schedule::cron_with(expr, Days::And).unwrap().describe(),
+            words,
+            "{expr}"
+        );
+    }
+}
+
+#[test]
 fn schedules_are_told_in_words_or_shown() {
     for (expr, words) in [
         ("* * * * * *", "every second"),
@@ -486,7 +511,10 @@ fn schedules_are_told_in_words_or_shown() {
         ("0 0 1-31 * *", "at 00:00 every day (UTC)"),
         ("0 0 1-31 * 4", "at 00:00 every day (UTC)"),
         ("0 0 13 * 0-6", "at 00:00 every day (UTC)"),
-        ("0 0 13 * 5", "at 00:00 on day 13 of every month and on Fridays (UTC)"),
+        (
+            "0 0 13 * 5",
+            "at 00:00 on day 13 of every month, and on Fridays as well (UTC)",
+        ),
         ("0 0 L * *", "at 00:00 on the last day of every month (UTC)"),
         ("0 0 LW 3,6 *", "at 00:00 on the last workday of March and June (UTC)"),
         (
@@ -512,8 +540,13 @@ fn schedules_are_told_in_words_or_shown() {
         ("30s", "every 30 seconds"),
         ("90s", "every 90 seconds"),
         ("90m", "every 90 minutes"),
-        ("24h", "every day at 00:00 (UTC), counted from 1970-01-01"),
-        ("7d", "every 7 days at 00:00 (UTC), counted from 1970-01-01"),
+        ("24h", "every day at 00:00 (UTC)"),
+        ("3d", "every 3 days at 00:00 (UTC), counted from 1970-01-01"),
+        ("7d", "every 7 days, on Thursdays at 00:00 (UTC)"),
+        (
+            "14d",
+            "every 14 days, on Thursdays at 00:00 (UTC), counted from 1970-01-01",
+        ),
         ("36h", "every 36 hours"),
         ("250ms", "every 250 milliseconds"),
     ] {
