@@ -1,5 +1,6 @@
 //! A handle on a running instance.
 
+mod lookup;
 mod signals;
 mod status;
 
@@ -11,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
+pub use lookup::NoTicks;
 use signals::Signals;
 pub use status::{FleetError, GroupWatch, JobStatus, LedgerError, UnknownGroup};
 
@@ -156,10 +158,7 @@ impl Instance {
     /// # Errors
     /// [`LedgerError`], when the job is not this instance's or the store does not answer.
     pub async fn ledger(&self, job: &str) -> Result<JobLedger, LedgerError> {
-        let spec = self.shared.config.jobs.iter().find(|spec| spec.name.as_str() == job);
-        let name = spec
-            .map(|spec| spec.name.clone())
-            .ok_or_else(|| LedgerError::UnknownJob(job.to_owned()))?;
+        let name = lookup::scheduled(&self.shared.config, job)?.name.clone();
         let (answer, read) = oneshot::channel();
         self.shared.send(Input::Request(Request::Ledger { job: name, answer }));
         read.await
@@ -167,23 +166,26 @@ impl Instance {
             .map_err(LedgerError::Store)
     }
 
-    /// How many ticks of a job's schedule lie in (after, until]; `None` when the job is not this instance's, or has no schedule.
-    #[must_use]
-    pub fn count_ticks(&self, job: &str, after: Timestamp, until: Timestamp) -> Option<u64> {
-        let spec = self.shared.config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
-        Some(spec.rule.schedule.count(after, until))
+    /// How many ticks of a job's schedule lie in (after, until].
+    ///
+    /// # Errors
+    /// [`NoTicks`], when the job is not this instance's, or has no schedule.
+    pub fn count_ticks(&self, job: &str, after: Timestamp, until: Timestamp) -> Result<u64, NoTicks> {
+        let spec = lookup::scheduled(&self.shared.config, job)?;
+        Ok(spec.rule.schedule.count(after, until))
     }
 
-    /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual; `None` when
-    /// the job is not this instance's, or has no schedule.
+    /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual; fewer when the
+    /// schedule ends.
     ///
     /// These are planned instants after now by the fleet's clock, as [`jobs`](Self::jobs) has them, whoever leads; nothing is asked of the
     /// store.
-    #[must_use]
-    pub fn preview(&self, job: &str, count: usize) -> Option<Vec<Planned>> {
-        let config = &self.shared.config;
-        let spec = config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
-        Some(spec.rule.schedule.preview(self.shared.fleet_now(), count))
+    ///
+    /// # Errors
+    /// [`NoTicks`], when the job is not this instance's, or has no schedule.
+    pub fn preview(&self, job: &str, count: usize) -> Result<Vec<Planned>, NoTicks> {
+        let spec = lookup::scheduled(&self.shared.config, job)?;
+        Ok(spec.rule.schedule.preview(self.shared.fleet_now(), count))
     }
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.

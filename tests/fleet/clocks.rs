@@ -356,7 +356,7 @@ async fn a_fleet_that_disagrees_with_the_store_claims_nothing_until_it_agrees(gr
     let due = fleet[0].count_ticks("steady", ledger.since.unwrap(), ledger.cursor.unwrap());
     assert_eq!(
         due,
-        Some(ledger.decided() + u64::try_from(ledger.open.len()).unwrap()),
+        Ok(ledger.decided() + u64::try_from(ledger.open.len()).unwrap()),
         "{ledger:?}"
     );
     assert!(

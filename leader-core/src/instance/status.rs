@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use super::lookup::NoTicks;
 use crate::job::gate::GroupStatus;
 use crate::names::{GroupName, JobName};
 use crate::store::StoreError;
@@ -47,9 +48,9 @@ pub enum FleetError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// The name is no job of this instance.
-    #[error("`{0}` is no job of this instance")]
-    UnknownJob(String),
+    /// The name is no job of this instance, or has no ticks.
+    #[error(transparent)]
+    NoTicks(#[from] NoTicks),
     /// The store did not answer.
     #[error("the ledger could not be read")]
     Store(#[source] StoreError),
