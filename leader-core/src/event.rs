@@ -131,13 +131,15 @@ pub enum Event {
         /// The other instance.
         member: String,
     },
-    /// Another living instance reads time zones from another version of the database, and this one has jobs with a `timezone`: the
-    /// two may plan different ticks. Told once for each instance and version.
+    /// Other living instances read time zones from another version of the database, and this one has jobs with a `timezone`: they may
+    /// plan different ticks. Told once for each version, when the first instance is seen to have it.
     #[non_exhaustive]
     TimeZonesDiffer {
-        /// The other instance.
+        /// One of them.
         instance: String,
-        /// Its version, as in [`Member::time_zones`](crate::Member::time_zones).
+        /// How many they are.
+        instances: usize,
+        /// Their version, as in [`Member::time_zones`](crate::Member::time_zones).
         theirs: String,
         /// This instance's.
         ours: String,

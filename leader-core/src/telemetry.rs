@@ -192,15 +192,17 @@ fn tell_of_others(instance: &str, event: &Event) {
         ),
         Event::TimeZonesDiffer {
             instance: other,
+            instances,
             theirs,
             ours,
         } => tracing::warn!(
             instance,
             other,
-            theirs,
-            ours,
-            "another instance reads time zones from another version of the database: where the rules of a zone have changed, a job with \
-             `timezone` is due at other instants there, and the two disagree when the leadership moves; run one build everywhere, or, \
+            instances,
+            their_time_zones = theirs,
+            own_time_zones = ours,
+            "other instances read time zones from another version of the database: where the rules of a zone have changed, a job with \
+             `timezone` is due at other instants there, and they disagree with this one when the leadership moves; run one build everywhere, or, \
              with LEADER_TIME_ZONES=system, bring tzdata to one version on all machines"
         ),
         Event::MakingWay { group, term, member } => tracing::info!(
