@@ -93,7 +93,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
     match leader_core::parse_duration(text) {
         Ok(Duration::ZERO) => Err(format!("`{text}`: the span must be positive")),
         Ok(span) => Ok(span),
-        Err(error) => Err(error.message(text).as_str().to_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The start of an instance: settings gathered, checked all at once, and the framework's thread started.
 
+mod announce;
 mod fault;
 mod jobs;
 mod settings;
@@ -10,6 +11,7 @@ mod suites;
 mod tests;
 mod time_zones;
 mod unfinished;
+mod variables;
 mod wish;
 
 use std::collections::BTreeMap;
@@ -365,7 +367,7 @@ impl Bootstrap {
             Err(Refused::Unreachable(error)) => format!("not reachable, trying on ({error})"),
         };
         unfinished.finish();
-        settings::announce(&shared, &health);
+        announce::announce(&shared, &health);
         Ok(instance)
     }
 }

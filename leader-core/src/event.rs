@@ -131,13 +131,15 @@ pub enum Event {
         /// The other instance.
         member: String,
     },
-    /// Another living instance reads time zones from another version of the database, and this one has jobs with a `timezone`: the
-    /// two may plan different ticks. Told once for each instance and version.
+    /// Other living instances read time zones from another version of the database, and this one has jobs with a `timezone`: they may
+    /// plan different ticks. Told once for each version, when the first instance is seen to have it.
     #[non_exhaustive]
     TimeZonesDiffer {
-        /// The other instance.
+        /// One of them.
         instance: String,
-        /// Its version, as in [`Member::time_zones`](crate::Member::time_zones).
+        /// How many they are.
+        instances: usize,
+        /// Their version, as in [`Member::time_zones`](crate::Member::time_zones).
         theirs: String,
         /// This instance's.
         ours: String,
@@ -147,6 +149,19 @@ pub enum Event {
     #[non_exhaustive]
     ClockStepped {
         /// By so much, compared with the time that ticks are planned by.
+        by: SignedDuration,
+    },
+    /// This instance's own wall clock has come to differ from the store's by more than 5 s. Ticks go by the store's, so none is moved;
+    /// but what the program itself asks that clock is off by so much.
+    #[non_exhaustive]
+    ClockAstray {
+        /// How far the wall clock is ahead of the store's; negative when it is behind.
+        by: SignedDuration,
+    },
+    /// This instance's own wall clock differs from the store's by no more than 4 s again.
+    #[non_exhaustive]
+    ClockRight {
+        /// How far it is ahead of the store's; negative when it is behind.
         by: SignedDuration,
     },
     /// Most instances of the fleet disagree with the store's clock by more than 5 s, and in the same way: that clock is probably wrong,

@@ -1,15 +1,18 @@
 //! A handle on a running instance.
 
+mod lookup;
 mod signals;
 mod status;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
+pub use lookup::NoTicks;
 use signals::Signals;
 pub use status::{FleetError, GroupWatch, JobStatus, LedgerError, UnknownGroup};
 
@@ -108,13 +111,19 @@ impl Instance {
     #[must_use]
     pub fn jobs(&self) -> Vec<JobStatus> {
         let config = &self.shared.config;
-        let now = self.store_time();
-        let scheduled = config.jobs.iter().map(|job| JobStatus {
-            name: job.name.clone(),
-            group: job.group.clone(),
-            schedule: job.rule.schedule.to_string(),
-            words: job.rule.schedule.describe(),
-            next: job.rule.schedule.next(now),
+        let now = self.shared.fleet_now();
+        let scheduled = config.jobs.iter().map(|job| {
+            let next = job.rule.schedule.next(now);
+            let (grace, jitter) = job.rule.in_force(next);
+            JobStatus {
+                name: job.name.clone(),
+                group: job.group.clone(),
+                schedule: job.rule.schedule.to_string(),
+                words: job.rule.schedule.describe(),
+                next,
+                grace,
+                jitter,
+            }
         });
         let live = config.lives.iter().map(|life| JobStatus {
             name: life.name.clone(),
@@ -122,17 +131,12 @@ impl Instance {
             schedule: "while leading".to_owned(),
             words: "while leading".to_owned(),
             next: None,
+            grace: Duration::ZERO,
+            jitter: Duration::ZERO,
         });
         let mut jobs: Vec<_> = scheduled.chain(live).collect();
         jobs.sort_by(|a, b| a.name.cmp(&b.name));
         jobs
-    }
-
-    /// The store's time, as far as it is known: a wall clock may be wrong by hours.
-    fn store_time(&self) -> Timestamp {
-        let wall = self.shared.config.clock.wall();
-        let ahead = self.shared.clock().offset.unwrap_or_default();
-        wall.checked_sub(ahead).unwrap_or(wall)
     }
 
     /// What the instance knows of its own clock and of the store's, as of its last look: at least two in each TTL.
@@ -154,10 +158,7 @@ impl Instance {
     /// # Errors
     /// [`LedgerError`], when the job is not this instance's or the store does not answer.
     pub async fn ledger(&self, job: &str) -> Result<JobLedger, LedgerError> {
-        let spec = self.shared.config.jobs.iter().find(|spec| spec.name.as_str() == job);
-        let name = spec
-            .map(|spec| spec.name.clone())
-            .ok_or_else(|| LedgerError::UnknownJob(job.to_owned()))?;
+        let name = lookup::scheduled(&self.shared.config, job)?.name.clone();
         let (answer, read) = oneshot::channel();
         self.shared.send(Input::Request(Request::Ledger { job: name, answer }));
         read.await
@@ -165,22 +166,26 @@ impl Instance {
             .map_err(LedgerError::Store)
     }
 
-    /// How many ticks of a job's schedule lie in (after, until]; `None` when the job is not this instance's, or has no schedule.
-    #[must_use]
-    pub fn count_ticks(&self, job: &str, after: Timestamp, until: Timestamp) -> Option<u64> {
-        let spec = self.shared.config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
-        Some(spec.rule.schedule.count(after, until))
+    /// How many ticks of a job's schedule lie in (after, until].
+    ///
+    /// # Errors
+    /// [`NoTicks`], when the job is not this instance's, or has no schedule.
+    pub fn count_ticks(&self, job: &str, after: Timestamp, until: Timestamp) -> Result<u64, NoTicks> {
+        let spec = lookup::scheduled(&self.shared.config, job)?;
+        Ok(spec.rule.schedule.count(after, until))
     }
 
-    /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual; `None` when
-    /// the job is not this instance's, or has no schedule.
+    /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual; fewer when the
+    /// schedule ends.
     ///
-    /// These are planned instants, whoever leads, from the store's time on as far as it is known; nothing is asked of the store.
-    #[must_use]
-    pub fn preview(&self, job: &str, count: usize) -> Option<Vec<Planned>> {
-        let config = &self.shared.config;
-        let spec = config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
-        Some(spec.rule.schedule.preview(self.store_time(), count))
+    /// These are planned instants after now by the fleet's clock, as [`jobs`](Self::jobs) has them, whoever leads; nothing is asked of the
+    /// store.
+    ///
+    /// # Errors
+    /// [`NoTicks`], when the job is not this instance's, or has no schedule.
+    pub fn preview(&self, job: &str, count: usize) -> Result<Vec<Planned>, NoTicks> {
+        let spec = lookup::scheduled(&self.shared.config, job)?;
+        Ok(spec.rule.schedule.preview(self.shared.fleet_now(), count))
     }
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.

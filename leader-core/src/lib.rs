@@ -29,8 +29,8 @@ pub use clock::{Clock, Moment};
 pub use election::{Lost, Oddity};
 pub use event::{Event, Events, EventsError, Stamped};
 pub use instance::{
-    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Member, StepDownError,
-    UnknownGroup, WhileLeading,
+    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Member, NoTicks,
+    StepDownError, UnknownGroup, WhileLeading,
 };
 pub use job::extract::{Extract, ExtractLeading, State};
 pub use job::gate::{GroupStatus, Lead, Role};

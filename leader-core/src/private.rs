@@ -54,7 +54,7 @@ pub const fn cron_with(expression: &'static str, days: Days) -> Trigger {
 #[must_use]
 #[track_caller]
 pub const fn days(expression: &'static str, days: Days) -> Days {
-    match crate::schedule::Cron::parse_with(expression, days) {
+    match crate::schedule::Cron::read(expression, days) {
         Ok(cron) if matches!(cron.days(), Days::Unsaid) => {
             panic!("{}", Days::without_effect(expression).as_str())
         }

@@ -1,5 +1,7 @@
 //! Events as log lines.
 
+use jiff::{SignedDuration, SignedDurationRound, Unit};
+
 use crate::election::{Lost, Oddity};
 use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
@@ -97,10 +99,12 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::MakingWay { .. }
         | Event::CursorAhead { .. }
         | Event::TimeZonesDiffer { .. }
-        | Event::ClockStepped { .. }
-        | Event::ClockDisputed { .. }
-        | Event::ClockAgreed { .. }
         | Event::OtherService { .. } => tell_of_others(instance, event),
+        Event::ClockStepped { .. }
+        | Event::ClockAstray { .. }
+        | Event::ClockRight { .. }
+        | Event::ClockDisputed { .. }
+        | Event::ClockAgreed { .. } => tell_of_clocks(instance, event),
     }
 }
 
@@ -188,36 +192,18 @@ fn tell_of_others(instance: &str, event: &Event) {
         ),
         Event::TimeZonesDiffer {
             instance: other,
+            instances,
             theirs,
             ours,
         } => tracing::warn!(
             instance,
             other,
-            theirs,
-            ours,
-            "another instance reads time zones from another version of the database: where the rules of a zone have changed, a job with \
-             `timezone` is due at other instants there, and the two disagree when the leadership moves; run one build everywhere, or, \
-             with LEADER_TIME_ZONES=system, bring tzdata to one version on all machines"
-        ),
-        Event::ClockStepped { by } => tracing::warn!(
-            instance, %by,
-            "the store's clock was stepped, or this machine stood still: ticks that a leap forwards passes over are decided by each job's \
-             policy, and after a step back none comes until the store's time has caught up"
-        ),
-        Event::ClockDisputed {
-            ours,
-            theirs,
             instances,
-            of,
-        } => tracing::error!(
-            instance, %ours, %theirs, instances, of,
-            "most of the fleet's clocks disagree with the store's in the same way, so no tick is claimed: mend the clock of the store's \
-             host, and ticks go on by themselves; if the store's is the right one, mend the instances' clocks, or start them with \
-             `.follow_store_clock(true)` or LEADER_FOLLOW_STORE_CLOCK=true"
-        ),
-        Event::ClockAgreed { ours } => tracing::info!(
-            instance, %ours,
-            "the fleet's clocks agree with the store's: ticks go on, and those in between are decided by each job's policy"
+            their_time_zones = theirs,
+            own_time_zones = ours,
+            "other instances read time zones from another version of the database: where the rules of a zone have changed, a job with \
+             `timezone` is due at other instants there, and they disagree with this one when the leadership moves; run one build everywhere, or, \
+             with LEADER_TIME_ZONES=system, bring tzdata to one version on all machines"
         ),
         Event::MakingWay { group, term, member } => tracing::info!(
             instance, %group, term, member,
@@ -236,6 +222,67 @@ fn tell_of_others(instance: &str, event: &Event) {
     }
 }
 
+/// Whose clock is wrong.
+fn tell_of_clocks(instance: &str, event: &Event) {
+    match event {
+        Event::ClockStepped { by } => tracing::warn!(
+            instance,
+            store_clock = stepped(*by),
+            "the store's clock was stepped, or this machine stood still: ticks that a leap forwards passes over are decided by each job's \
+             policy, and after a step back none comes until the store's time has caught up"
+        ),
+        Event::ClockAstray { by } => tracing::warn!(
+            instance,
+            wall_clock = ahead(*by),
+            "this machine's wall clock differs from the store's: ticks go by the store's and none is moved, but times that the program              itself takes from this machine are off; mend this machine's clock (NTP), or the store's host's, where that one is wrong"
+        ),
+        Event::ClockRight { by } => tracing::info!(
+            instance,
+            wall_clock = ahead(*by),
+            "this machine's wall clock agrees with the store's again"
+        ),
+        Event::ClockDisputed {
+            ours,
+            theirs,
+            instances,
+            of,
+        } => tracing::error!(
+            instance,
+            own_wall_clock = ahead(*ours),
+            their_wall_clocks = ahead(*theirs),
+            disagreeing = instances,
+            instances = of,
+            "most of the fleet's clocks disagree with the store's in the same way, so no tick is claimed: mend the clock of the store's \
+             host, and ticks go on by themselves; if the store's is the right one, mend the instances' clocks, or start them with \
+             `.follow_store_clock(true)` or LEADER_FOLLOW_STORE_CLOCK=true"
+        ),
+        Event::ClockAgreed { ours } => tracing::info!(
+            instance,
+            own_wall_clock = ahead(*ours),
+            "the fleet's clocks agree with the store's: ticks go on, and those in between are decided by each job's policy"
+        ),
+        _ => {}
+    }
+}
+
+/// An offset for people: `1h 200ms ahead of the store's`.
+fn ahead(by: SignedDuration) -> String {
+    let word = if by.is_negative() { "behind" } else { "ahead of" };
+    format!("{} {word} the store's", friendly(by))
+}
+
+fn stepped(by: SignedDuration) -> String {
+    let word = if by.is_negative() { "back" } else { "forward" };
+    format!("{} {word}", friendly(by))
+}
+
+/// A length of time for people, to the tenth of a second.
+fn friendly(by: SignedDuration) -> String {
+    let tenths = SignedDurationRound::new().smallest(Unit::Millisecond).increment(100);
+    let length = SignedDuration::try_from(by.unsigned_abs()).unwrap_or(SignedDuration::MAX);
+    format!("{:#}", length.round(tenths).unwrap_or(length))
+}
+
 /// What a program is told that was built so that a panic ends the whole process.
 pub(crate) fn when_panics_abort(abort: bool) -> Option<&'static str> {
     abort.then_some(
@@ -248,6 +295,21 @@ pub(crate) fn when_panics_abort(abort: bool) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn offsets_are_told_for_people() {
+        for (ms, told) in [
+            (0, "0s ahead of the store's"),
+            (7_200_000, "2h ahead of the store's"),
+            (-7_200_000, "2h behind the store's"),
+            (3_600_212, "1h 200ms ahead of the store's"),
+            (-65_049, "1m 5s behind the store's"),
+        ] {
+            assert_eq!(ahead(SignedDuration::from_millis(ms)), told);
+        }
+        assert_eq!(stepped(SignedDuration::from_secs(-90)), "1m 30s back");
+        assert!(friendly(SignedDuration::MIN).ends_with('s'));
+    }
 
     #[test]
     fn a_program_whose_panics_abort_is_warned() {

@@ -65,8 +65,23 @@ fn where_it_runs(model: &Model) -> String {
         }
     };
     match &model.jitter {
-        Some(jitter) => format!("{line}, each time up to `{}` later.", written(jitter)),
+        Some(jitter) => format!("{line}, {}.", spread(jitter, model.trigger.as_ref())),
         None => format!("{line}."),
+    }
+}
+
+/// What jitter does to ticks: never so much that one is due when the next is planned.
+fn spread(jitter: &Expr, trigger: Option<&Trigger>) -> String {
+    let text = written(jitter);
+    let most = literal(jitter).and_then(|text| words::milliseconds(&text));
+    let period = match trigger {
+        Some(Trigger::Every(period)) => literal(period).and_then(|text| words::milliseconds(&text)),
+        _ => None,
+    };
+    match (most, period) {
+        (Some(most), Some(period)) if most < period => format!("each time up to `{text}` later"),
+        (Some(_), Some(_)) => "each time later by less than the period".to_owned(),
+        _ => format!("each time up to `{text}` later, less than the distance to the next tick"),
     }
 }
 

@@ -6,6 +6,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Expr, ExprLit, Lit, LitStr, Path, Token};
 
 use crate::diagnostics::{Errors, listed, nearest};
+use crate::words;
 
 /// An option's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,16 @@ const fn row(key: Key, word: &'static str, kind: Kind, example: &'static str) ->
         example,
     }
 }
+
+/// What other libraries call an option of ours.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("tz", "timezone"),
+    ("zone", "timezone"),
+    ("schedule", "cron"),
+    ("expression", "cron"),
+    ("interval", "every"),
+    ("period", "every"),
+];
 
 const TABLE: &[Row] = &[
     row(Key::Group, "group", Kind::Text, "group = \"cleanup\""),
@@ -189,8 +200,13 @@ fn skip_to_comma(input: ParseStream<'_>) {
 
 fn option(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Given> {
     if !input.peek(Ident::peek_any) {
-        let message = if input.peek(LitStr) {
-            format!("a value needs its option: write `{}`", Key::Group.example())
+        let message = if let Some(text) = input.fork().parse::<Option<LitStr>>()? {
+            let value = text.value();
+            let example = match option_of(&value) {
+                Some(word) => format!("{word} = \"{value}\""),
+                None => Key::Group.example().to_owned(),
+            };
+            format!("a value needs its option: write `{example}`")
         } else {
             format!("expected an option, such as `{}`", Key::Group.example())
         };
@@ -200,7 +216,8 @@ fn option(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Given> {
     let word = at.unraw().to_string();
     let Some(row) = TABLE.iter().find(|row| row.word == word) else {
         let known = || TABLE.iter().map(|row| row.word);
-        let meant = match nearest(&word, known()) {
+        let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
+        let meant = match elsewhere.map(|(_, ours)| *ours).or_else(|| nearest(&word, known())) {
             Some(meant) => format!("; did you mean `{meant}`?"),
             None => ";".to_owned(),
         };
@@ -210,6 +227,19 @@ fn option(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Given> {
     let key = row.key;
     let value = value(input, row, &at, errors)?;
     Ok(Given { key, at, value })
+}
+
+/// The option that a text without one was probably meant for.
+fn option_of(text: &str) -> Option<&'static str> {
+    let fields = text.split_ascii_whitespace().count();
+    let cron = |c: char| c.is_ascii_alphanumeric() || " *,-/?#".contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_digit() || c == '*');
+    if text.starts_with('@') || (5..=7).contains(&fields) && begins && text.chars().all(cron) {
+        return Some(Key::Cron.word());
+    }
+    words::milliseconds(text)
+        .filter(|ms| *ms > 0)
+        .map(|_| Key::Every.word())
 }
 
 fn value(input: ParseStream<'_>, row: &Row, at: &Ident, errors: &mut Errors) -> syn::Result<Value> {
@@ -289,7 +319,7 @@ fn checked(row: &Row, expr: Expr) -> syn::Result<Value> {
             if words.contains(&value.as_str()) {
                 return Ok(Value::Literal(text));
             }
-            let meant = match nearest(&value, words.iter().copied()) {
+            let meant = match nearest(&value.to_lowercase(), words.iter().copied()) {
                 Some(meant) => format!("; did you mean `\"{meant}\"`?"),
                 None => ";".to_owned(),
             };

@@ -275,7 +275,8 @@ fn the_schedule_is_told_in_words() {
         ),
         (
             r#"cron = "@daily", timezone = zones::HOME, jitter = "10m""#,
-            "`default` at 00:00 every day: `@daily` (`zones::HOME`), each time up to `10m` later.",
+            "`default` at 00:00 every day: `@daily` (`zones::HOME`), each time up to `10m` later, less than the distance \
+             to the next tick.",
         ),
         (
             r#"cron = "0 0 9 1-7 * MON", days = "and""#,
@@ -289,11 +290,23 @@ fn the_schedule_is_told_in_words() {
         (r#"every = "90s", group = "g""#, "`g` every 90 seconds: `90s`."),
         (
             r#"every = "7d""#,
-            "`default` every 7 days at 00:00 (UTC), counted from 1970-01-01: `7d`.",
+            "`default` every 7 days, on Thursdays at 00:00 (UTC): `7d`.",
         ),
         (
             r#"every = "1h30m", jitter = JITTER"#,
-            "`default`, every `1h30m`, each time up to `JITTER` later.",
+            "`default`, every `1h30m`, each time up to `JITTER` later, less than the distance to the next tick.",
+        ),
+        (
+            r#"every = "90m", jitter = "1h29m""#,
+            "`default` every 90 minutes: `90m`, each time up to `1h29m` later.",
+        ),
+        (
+            r#"every = "30s", jitter = "1m""#,
+            "`default` every 30 seconds: `30s`, each time later by less than the period.",
+        ),
+        (
+            r#"every = "30s", jitter = "1min""#,
+            "`default` every 30 seconds: `30s`, each time up to `1min` later, less than the distance to the next tick.",
         ),
     ] {
         let pretty = pretty(options, FUNCTION);
@@ -636,20 +649,38 @@ fn the_nearest_word_is_offered() {
         ("onloss", "on_loss"),
         ("mised", "missed"),
         ("time_zone", "timezone"),
-        ("tz", ""),
+        ("tz", "timezone"),
+        ("schedule", "cron"),
+        ("interval", "every"),
         ("jiter", "jitter"),
         ("day", "days"),
     ] {
         let told = mistakes(&format!("{typo} = 1"), FUNCTION);
         assert_eq!(told.len(), 1, "{told:?}");
-        if meant.is_empty() {
-            assert!(!told[0].contains("did you mean"), "{told:?}");
-            continue;
-        }
         let offered = format!("unknown option `{typo}`; did you mean `{meant}`? expected one of: `group`, ");
         assert!(told[0].starts_with(&offered), "{told:?}");
     }
     assert!(mistakes("colour = 1", FUNCTION)[0].starts_with("unknown option `colour`; expected one of: "));
+}
+
+#[test]
+fn a_value_alone_gets_the_option_that_it_is_for() {
+    for (value, option) in [
+        ("0 9 * * *", r#"cron = "0 9 * * *""#),
+        ("0 0 9 ? * MON-FRI 2030", r#"cron = "0 0 9 ? * MON-FRI 2030""#),
+        ("@daily", r#"cron = "@daily""#),
+        ("1h30m", r#"every = "1h30m""#),
+        ("cleanup", r#"group = "cleanup""#),
+        ("once upon a time there was", r#"group = "cleanup""#),
+    ] {
+        let told = mistakes(&format!("{value:?}"), FUNCTION);
+        assert_eq!(told, [format!("a value needs its option: write `{option}`")]);
+    }
+    let told = mistakes(r#"cron = "0 9 1 * MON", days = "AND""#, FUNCTION);
+    assert!(
+        told[0].starts_with(r#"unknown value for `days`; did you mean `"and"`?"#),
+        "{told:?}"
+    );
 }
 
 #[test]

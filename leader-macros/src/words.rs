@@ -76,10 +76,36 @@ pub(crate) fn every(period: &str) -> Option<String> {
         }
         left /= size;
     }
-    Some(format!(
-        "{} at 00:00 (UTC), counted from 1970-01-01",
-        repeat(left, "day")
-    ))
+    // The epoch was a Thursday.
+    let on = if left % 7 == 0 { ", on Thursdays" } else { "" };
+    let from = if matches!(left, 1 | 7) {
+        ""
+    } else {
+        ", counted from 1970-01-01"
+    };
+    Some(format!("{}{on} at 00:00 (UTC){from}", repeat(left, "day")))
+}
+
+/// A duration such as `1h30m`; of what the core crate would refuse nothing is said.
+pub(crate) fn milliseconds(duration: &str) -> Option<u64> {
+    let mut total: u64 = 0;
+    let mut rest = duration;
+    while !rest.is_empty() {
+        let unit_at = rest.find(|c: char| !c.is_ascii_digit())?;
+        let unit_end = rest[unit_at..].find(|c: char| !c.is_ascii_alphabetic());
+        let unit_end = unit_end.map_or(rest.len(), |length| unit_at + length);
+        let size = match &rest[unit_at..unit_end] {
+            "d" => 86_400_000,
+            "h" => 3_600_000,
+            "m" => 60_000,
+            "s" => 1000,
+            "ms" => 1,
+            _ => return None,
+        };
+        total = total.checked_add(number(&rest[..unit_at], u64::MAX)?.checked_mul(size)?)?;
+        rest = &rest[unit_end..];
+    }
+    Some(total)
 }
 
 fn repeat(count: u64, unit: &str) -> String {

@@ -218,7 +218,11 @@ async fn a_job_is_switched_off_or_given_another_schedule() {
     let clock: Vec<_> = planned.iter().map(|planned| planned.local.time().to_string()).collect();
     assert_eq!(clock, ["04:00:00"; 3]);
     assert_eq!(Some(planned[0].at), steady.next);
-    assert!(instance.preview("first", 3).is_none(), "it is switched off");
+    let off = instance.preview("first", 3).unwrap_err().to_string();
+    assert!(off.starts_with("`first` is no job of this instance; it has `"), "{off}");
+    assert!(off.contains("`steady`") && !off.ends_with("`first`"), "{off}");
+    let standing = instance.preview("standing", 3).map_err(|error| error.to_string());
+    assert!(standing.is_err_and(|told| told.contains("is a `while_leading` body")));
     instance.shutdown().await;
 }
 

@@ -11,6 +11,7 @@ use crate::stage::{Diary, Ground, SOON, Stage, among_others, leader_first, leads
 on_each_store!(
     a_wall_clock_that_is_stepped_while_it_leads_moves_no_tick,
     one_wrong_clock_of_three_stops_nothing,
+    one_alone_tells_of_its_own_wall_clock,
     two_clocks_that_are_wrong_in_different_ways_stop_nothing,
     a_wrong_machine_that_starts_instances_again_and_again_stops_nothing,
     two_clocks_that_come_to_be_wrong_alike_stop_everyone,
@@ -213,6 +214,7 @@ async fn one_wrong_clock_of_three_stops_nothing(ground: Ground) {
     leads(&fleet[0], "steady").await;
     let diaries: Vec<_> = fleet.iter().map(Diary::of).collect();
     stage.has_played("steady", 2).await;
+    assert!(astray(&diaries[0]).is_empty());
     // The leader's own, and then a standby's.
     for wrong in [0, 1] {
         for by in [2, -2].map(hours) {
@@ -230,7 +232,34 @@ async fn one_wrong_clock_of_three_stops_nothing(ground: Ground) {
     for diary in &diaries {
         assert_eq!(disputes(diary), []);
     }
+    // Whoever was wrong says so itself, and that it is right again.
+    for (diary, told) in diaries.iter().zip([2, 2, 0]) {
+        assert_eq!(astray(diary).len(), told, "{:?}", astray(diary));
+    }
     stop(fleet).await;
+}
+
+/// Nobody else need be there.
+async fn one_alone_tells_of_its_own_wall_clock(ground: Ground) {
+    let stage = Stage::new();
+    let fleet = fleet(&ground, &stage, [hours(0)]).await;
+    let diary = Diary::of(&fleet[0]);
+    leads(&fleet[0], "steady").await;
+    stage.has_played("steady", 1).await;
+    for (by, told) in [(-2, vec![-120]), (2, vec![-120, 0]), (3, vec![-120, 0, 180])] {
+        step(&fleet, hours(by));
+        eventually(SOON, "it tells", || async { astray(&diary) == told }).await;
+    }
+    stop(fleet).await;
+}
+
+/// What an instance says of its own wall clock, in minutes; 0 for right again.
+fn astray(diary: &Diary) -> Vec<i64> {
+    diary.pick(|event| match event {
+        Event::ClockAstray { by, .. } => Some(by.round(jiff::Unit::Minute).unwrap().as_mins()),
+        Event::ClockRight { .. } => Some(0),
+        _ => None,
+    })
 }
 
 async fn two_clocks_that_are_wrong_in_different_ways_stop_nothing(ground: Ground) {
@@ -367,7 +396,7 @@ async fn a_fleet_that_disagrees_with_the_store_claims_nothing_until_it_agrees(gr
     let due = fleet[0].count_ticks("steady", ledger.since.unwrap(), ledger.cursor.unwrap());
     assert_eq!(
         due,
-        Some(ledger.decided() + u64::try_from(ledger.open.len()).unwrap()),
+        Ok(ledger.decided() + u64::try_from(ledger.open.len()).unwrap()),
         "{ledger:?}"
     );
     assert!(

@@ -131,6 +131,22 @@ fn whatever_the_macro_tells_is_right() {
 }
 
 #[test]
+fn durations_are_those_of_the_core_crate() {
+    for text in ["5s", "1h30m", "250ms", "7d", "1d2h3m4s5ms", "0s"] {
+        let read = leader_core::parse_duration(text).unwrap();
+        assert_eq!(
+            written::milliseconds(text).map(u128::from),
+            Some(read.as_millis()),
+            "{text}"
+        );
+    }
+    for refused in ["5", "5x", "1.5s", "5 m", "-5s", "s", "99999999999999999999d"] {
+        assert!(leader_core::parse_duration(refused).is_err(), "{refused}");
+        assert_eq!(written::milliseconds(refused), None, "{refused}");
+    }
+}
+
+#[test]
 fn periods_are_told_in_the_same_words() {
     let mut told = 0;
     for count in [

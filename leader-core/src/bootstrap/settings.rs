@@ -8,54 +8,18 @@ use std::time::Duration;
 use super::fault::{BootstrapError, Fault};
 use super::source::Source;
 use super::time_zones::TimeZones;
-use super::{Bootstrap, jobs};
+use super::{Bootstrap, jobs, variables};
 use crate::clock::Clock;
 use crate::job::record::Record;
 use crate::names::{GroupName, Holder, InstanceId, Namespace, ServiceName};
 use crate::runtime::config::{Candidacy, Config};
-use crate::runtime::shared::Shared;
 use crate::schedule::parse_duration;
 use crate::timing::Timing;
-
-/// The variables that are not a job's.
-const VARIABLES: &[&str] = &[
-    "LEADER_CAMPAIGN",
-    "LEADER_DRAIN",
-    "LEADER_EXCLUSIVE_ID",
-    "LEADER_FIRST_START",
-    "LEADER_FOLLOW_STORE_CLOCK",
-    "LEADER_INSTANCE_ID",
-    "LEADER_JOBS",
-    "LEADER_NAMESPACE",
-    "LEADER_REDIS_URL",
-    "LEADER_REQUIRE_STORE",
-    "LEADER_SERVICE",
-    "LEADER_SPREAD",
-    "LEADER_STORE",
-    "LEADER_TIME_ZONES",
-    "LEADER_TTL",
-    "LEADER_VERSION",
-];
-
-/// What a job's variables end with.
-const JOB_VARIABLES: &[&str] = &["_CRON", "_EVERY", "_TIMEZONE", "_DAYS", "_GRACE", "_JITTER"];
 
 /// The longest version, and the longest name or value of a label, in bytes.
 pub(super) const MAX_LABEL: usize = 200;
 /// The most labels of an instance.
 pub(super) const MAX_LABELS: usize = 32;
-
-/// How the variables of a job begin.
-pub(super) fn job_prefix(name: &str) -> String {
-    let upper = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    format!("LEADER_JOB_{}", name.chars().map(upper).collect::<String>())
-}
 
 /// Where environment variables come from.
 #[derive(Clone, Copy, Debug)]
@@ -85,11 +49,15 @@ impl Vars {
 
     /// A flag whose absence leaves the choice to the code.
     fn choice(self, name: &str) -> Result<Option<bool>, Fault> {
-        match self.get(name).as_deref() {
-            None => Ok(None),
-            Some("0" | "false" | "no" | "off") => Ok(Some(false)),
-            Some("1" | "true" | "yes" | "on") => Ok(Some(true)),
-            Some(other) => Err(refused(name, other, "write `on` or `off`")),
+        let Some(value) = self.get(name) else { return Ok(None) };
+        match value.to_ascii_lowercase().as_str() {
+            "0" | "false" | "no" | "off" => Ok(Some(false)),
+            "1" | "true" | "yes" | "on" => Ok(Some(true)),
+            _ => Err(refused(
+                name,
+                &value,
+                "write `on`, `true`, `yes` or `1`; or `off`, `false`, `no` or `0`",
+            )),
         }
     }
 
@@ -109,9 +77,10 @@ impl Vars {
         }
         for (name, _) in std::env::vars_os() {
             let name = name.to_string_lossy().into_owned();
-            if name.starts_with("LEADER_") && !is_known(&name, records) {
+            if name.starts_with("LEADER_") && !variables::is_known(&name, records) {
                 tracing::warn!(
                     variable = name,
+                    nearest = variables::nearest(&name, records),
                     "no setting has this name, and it is ignored: a typo, or a job of another program?"
                 );
             }
@@ -122,15 +91,9 @@ impl Vars {
         let Some(text) = self.get(name) else { return Ok(None) };
         match parse_duration(&text) {
             Ok(duration) => Ok(Some(duration)),
-            Err(error) => Err(refused(name, &text, error.message(&text).as_str())),
+            Err(error) => Err(refused(name, &text, &error.to_string())),
         }
     }
-}
-
-/// Whether a variable is a setting of this program.
-pub(super) fn is_known(variable: &str, records: &[&Record]) -> bool {
-    let mut jobs = JOB_VARIABLES.iter().filter_map(|end| variable.strip_suffix(end));
-    VARIABLES.contains(&variable) || jobs.any(|job| records.iter().any(|record| job_prefix(record.name) == job))
 }
 
 pub(super) fn unreadable(vars: impl Iterator<Item = (OsString, OsString)>) -> Vec<Fault> {
@@ -322,49 +285,4 @@ fn machine() -> String {
 fn random() -> u64 {
     let hasher = std::hash::RandomState::new().build_hasher();
     hasher.finish() ^ u64::from(std::process::id()).rotate_left(32)
-}
-
-/// The start-up line, and the list of jobs: a job that is missing here is not linked.
-pub(super) fn announce(shared: &Shared, health: &str) {
-    let config = &shared.config;
-    let now = config.clock.wall();
-    let next = config
-        .jobs
-        .iter()
-        .filter_map(|job| Some((job.rule.schedule.next(now)?, &job.name)))
-        .min();
-    let groups: Vec<_> = config.groups.iter().map(GroupName::as_str).collect();
-    tracing::info!(
-        library = env!("CARGO_PKG_VERSION"),
-        service = %config.service,
-        version = config.version,
-        instance = %config.instance,
-        namespace = %config.namespace,
-        store = %shared.store_address,
-        health,
-        groups = groups.join(","),
-        jobs = config.jobs.len() + config.lives.len(),
-        ttl = ?config.timing.ttl(),
-        renew = ?config.timing.renew(),
-        time_zones = config.time_zones,
-        next = next.map(|(at, job)| format!("{job} at {at}")),
-        "instance started"
-    );
-    if shared.store_address == "embedded" {
-        tracing::warn!(
-            "the embedded store is a fleet of this process alone: another process would lead the same groups"
-        );
-    }
-    if config.first_start && shared.store_address != "embedded" {
-        tracing::warn!(
-            "`.first_start(true)` is set: take it out once the fleet has started, because after a loss of the store's data it lets this \
-             instance lead while an old leader may still believe"
-        );
-    }
-    for job in &config.jobs {
-        tracing::info!(job = %job.name, group = %job.group, schedule = %job.rule.schedule, "job");
-    }
-    for life in &config.lives {
-        tracing::info!(job = %life.name, group = %life.group, schedule = "while leading", "job");
-    }
 }

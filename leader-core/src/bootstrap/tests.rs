@@ -2,6 +2,8 @@
 //!
 //! The test binary's own annotated functions are the program's: `scheduled` (group `tokens`, needs a `u64`) and `standing`.
 
+mod started;
+
 use std::time::Duration;
 
 use super::*;
@@ -402,16 +404,69 @@ fn a_job_that_is_off_needs_no_other_setting() {
 }
 
 #[test]
+fn the_nearest_known_variable_is_offered() {
+    let record = &<zoned as Job>::RECORD;
+    for (stranger, near) in [
+        ("LEADER_TIMEZONES", Some("LEADER_TIME_ZONES")),
+        ("LEADER_TIMEZONE", Some("LEADER_TIME_ZONES")),
+        ("LEADER_NAMESPCAE", Some("LEADER_NAMESPACE")),
+        ("LEADER_JOB_ZONED_TIME_ZONE", Some("LEADER_JOB_ZONED_TIMEZONE")),
+        ("LEADER_JOB_ZONE_CRON", Some("LEADER_JOB_ZONED_CRON")),
+        ("LEADER_FORGET_ME_NOT", None),
+        ("LEADER_X", None),
+        ("LEADER_", None),
+    ] {
+        assert_eq!(variables::nearest(stranger, &[record]).as_deref(), near, "{stranger}");
+    }
+}
+
+#[test]
+fn on_and_off_have_many_words() {
+    const ALL: &[(&str, &str)] = &[
+        ("LEADER_SPREAD", "maybe"),
+        ("LEADER_FOLLOW_STORE_CLOCK", "maybe"),
+        ("LEADER_EXCLUSIVE_ID", "maybe"),
+        ("LEADER_FIRST_START", "maybe"),
+        ("LEADER_REQUIRE_STORE", "maybe"),
+    ];
+    for (word, on) in [
+        ("on", true),
+        ("ON", true),
+        ("True", true),
+        ("yes", true),
+        ("1", true),
+        ("off", false),
+        ("False", false),
+        ("NO", false),
+        ("0", false),
+    ] {
+        let vars = Vec::leak(vec![("LEADER_SPREAD", word), ("LEADER_FOLLOW_STORE_CLOCK", word)]);
+        let config = config(given(vars));
+        assert_eq!((config.spread, config.follow_store_clock), (on, on), "{word}");
+    }
+    let told = faults(given(ALL));
+    assert_eq!(told.len(), ALL.len(), "{told:?}");
+    for fault in told {
+        assert!(
+            fault.ends_with("=maybe is refused: write `on`, `true`, `yes` or `1`; or `off`, `false`, `no` or `0`"),
+            "{fault}"
+        );
+    }
+    let off = given(&[("LEADER_JOB_ZONED_CRON", "OFF")]);
+    assert!(!config(off).jobs.iter().any(|job| job.name.as_str() == "zoned"));
+}
+
+#[test]
 fn every_variable_of_a_job_is_known() {
     let record = &<zoned as Job>::RECORD;
     for end in ["CRON", "EVERY", "TIMEZONE", "DAYS", "GRACE", "JITTER"] {
         let variable = format!("LEADER_JOB_ZONED_{end}");
-        assert!(settings::is_known(&variable, &[record]), "{variable}");
-        assert!(!settings::is_known(&variable, &[]), "{variable}");
+        assert!(variables::is_known(&variable, &[record]), "{variable}");
+        assert!(!variables::is_known(&variable, &[]), "{variable}");
     }
-    assert!(settings::is_known("LEADER_TIME_ZONES", &[]));
+    assert!(variables::is_known("LEADER_TIME_ZONES", &[]));
     for stranger in ["LEADER_JOB_ZONED_TIMEZONES", "LEADER_JOB_ZONED", "LEADER_TIMEZONE"] {
-        assert!(!settings::is_known(stranger, &[record]), "{stranger}");
+        assert!(!variables::is_known(stranger, &[record]), "{stranger}");
     }
 }
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::fault::Fault;
-use super::settings::{Faults, Vars, job_prefix, refused};
+use super::settings::{Faults, Vars, refused};
 use super::time_zones::TimeZones;
+use super::variables::job_prefix;
 use crate::job::record::{Overlap, Record, Trigger};
 use crate::schedule::planner::{self, Rule};
 use crate::schedule::{Cron, Days, Schedule, ScheduleError, Zone, parse_duration};
@@ -153,7 +154,10 @@ impl Wishes<'_> {
             return None;
         }
         let by_environment = cron.or(every);
-        if by_environment.as_ref().is_some_and(|(_, text)| text == "off") {
+        if by_environment
+            .as_ref()
+            .is_some_and(|(_, text)| text.eq_ignore_ascii_case("off"))
+        {
             return Some(Wish::Off);
         }
         if by_environment.is_none() && changes.off {
@@ -255,8 +259,7 @@ impl Wishes<'_> {
         match self.zones.zone(&name) {
             Ok(zone) => Some((zone, by)),
             Err(error) => {
-                let (value, name) = (name.clone(), name);
-                self.refuse_schedule("timezone", by, &value, ScheduleError::Zone { name, error });
+                self.refuse_schedule("timezone", by, &name, error);
                 None
             }
         }
@@ -279,8 +282,7 @@ impl Wishes<'_> {
         let cron = match Cron::parse_with(text, days) {
             Ok(cron) => cron,
             Err(error) => {
-                let expr = text.to_owned();
-                self.refuse_schedule("cron", by, text, ScheduleError::Cron { expr, error });
+                self.refuse_schedule("cron", by, text, error);
                 // The way out that the message names is a setting of the attribute: here it is another.
                 if by == By::Environment && Cron::parse_with(text, Days::Or).is_ok() {
                     self.hint_at_days();
@@ -345,7 +347,7 @@ impl Wishes<'_> {
         match parse_duration(&text) {
             Ok(duration) => Some(duration),
             Err(error) => {
-                self.refuse(setting, by, &text, error.message(&text).to_string());
+                self.refuse(setting, by, &text, error.to_string());
                 None
             }
         }

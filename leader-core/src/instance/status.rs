@@ -1,8 +1,11 @@
 //! What a handle tells, and why it could not.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use super::lookup::NoTicks;
 use crate::job::gate::GroupStatus;
 use crate::names::{GroupName, JobName};
 use crate::store::StoreError;
@@ -21,6 +24,12 @@ pub struct JobStatus {
     pub words: String,
     /// The next planned tick; `None` without one.
     pub next: Option<Timestamp>,
+    /// How late the next tick may be, counted from when it is due, and still simply run: the setting, or the distance to the tick after
+    /// it where that is shorter. Zero for a long-lived body.
+    pub grace: Duration,
+    /// The most that the next tick is due later than planned: the setting, or 1 ms less than the distance to the tick after it where
+    /// that is shorter. Zero for none.
+    pub jitter: Duration,
 }
 
 /// A read of the roster failed.
@@ -39,9 +48,9 @@ pub enum FleetError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
-    /// The name is no job of this instance.
-    #[error("`{0}` is no job of this instance")]
-    UnknownJob(String),
+    /// The name is no job of this instance, or has no ticks.
+    #[error(transparent)]
+    NoTicks(#[from] NoTicks),
     /// The store did not answer.
     #[error("the ledger could not be read")]
     Store(#[source] StoreError),

@@ -12,7 +12,8 @@ pub struct ClockStatus {
     pub offset: Option<SignedDuration>,
     /// How far that may be off.
     pub offset_error: Option<Duration>,
-    /// How far the clock that ticks are planned by may be from the store's: it follows that gently, and never runs backwards.
+    /// How far the clock that ticks are planned by may be from the store's: it follows that gently, and never runs backwards. While a leap
+    /// of the store's clock waits for the fleet's word, or a step back is waited out, that is the whole of the step.
     pub planning_error: Option<Duration>,
     /// No tick is claimed at present: the store's clock is disputed, or has leapt ahead of this instance's own wall clock and the
     /// fleet is being asked, or has not been seen yet.

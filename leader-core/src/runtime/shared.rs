@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use jiff::Timestamp;
 use tokio::sync::{broadcast, mpsc, watch};
 
 use super::clock_status::ClockStatus;
@@ -66,6 +67,13 @@ impl Shared {
 
     pub(crate) fn show_clock(&self, status: ClockStatus) {
         self.clock.send_replace(status);
+    }
+
+    /// Now by the fleet's time, as far as it has been measured: this machine's wall clock may be wrong by hours.
+    pub(crate) fn fleet_now(&self) -> Timestamp {
+        let wall = self.config.clock.wall();
+        let ahead = self.clock().offset.unwrap_or_default();
+        wall.checked_sub(ahead).unwrap_or(wall)
     }
 
     pub(crate) fn has_stopped(&self) -> bool {

@@ -29,27 +29,36 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-/// When the ticks of a period of days are.
-const COUNTED: &str = " at 00:00 (UTC), counted from 1970-01-01";
 /// Longer lists are shown as written.
 const MOST: usize = 3;
 
 pub(super) fn every(every: Every) -> String {
     let ms = every.period().as_millis();
-    // Whole days from the epoch end at midnight, and it is of interest on which days.
-    let days = if ms.is_multiple_of(86_400_000) { COUNTED } else { "" };
+    if ms.is_multiple_of(86_400_000) {
+        return every_days(ms / 86_400_000);
+    }
     for (size, unit) in [
-        (86_400_000, "day"),
         (3_600_000, "hour"),
         (60_000, "minute"),
         (1000, "second"),
         (1, "millisecond"),
     ] {
         if ms.is_multiple_of(size) {
-            return repeat(ms / size, unit) + days;
+            return repeat(ms / size, unit);
         }
     }
     format!("every {every}")
+}
+
+/// Whole days from the epoch, which was a Thursday, end at midnight; and it is of interest on which days.
+fn every_days(days: u128) -> String {
+    let on = if days.is_multiple_of(7) { ", on Thursdays" } else { "" };
+    let from = if matches!(days, 1 | 7) {
+        ""
+    } else {
+        ", counted from 1970-01-01"
+    };
+    format!("{}{on} at 00:00 (UTC){from}", repeat(days, "day"))
 }
 
 fn repeat(count: u128, unit: &str) -> String {
@@ -122,11 +131,14 @@ fn within(minute: u64, hours: &[usize]) -> Option<String> {
 
 /// The days with a blank before them; empty for every day.
 fn days(cron: &Cron) -> Option<String> {
-    if !cron.every_year() || cron.days() == Days::And {
+    if !cron.every_year() {
         return None;
     }
     let months = months(cron)?;
     let (all_days, all_weekdays) = (cron.days_are_all(), cron.weekdays_are_all());
+    if cron.days() == Days::And && !all_days && !all_weekdays {
+        return both(cron, &months);
+    }
     // Where either may match and one of them always does, every day matches.
     let every_day = cron.days() == Days::Or && (all_days || all_weekdays);
     let of_month = if all_days || every_day {
@@ -144,7 +156,22 @@ fn days(cron: &Cron) -> Option<String> {
         (None, None) => format!(" every day in {months}"),
         (Some(days), None) | (None, Some(days)) => format!(" on {days}"),
         // Either matches.
-        (Some(days), Some(weekdays)) => format!(" on {days} and on {weekdays}"),
+        (Some(days), Some(weekdays)) => format!(" on {days}, and on {weekdays} as well"),
+    })
+}
+
+/// Weekdays within one run of days: `on Mondays that are one of the days 1 to 7 of a month`.
+fn both(cron: &Cron, months: &str) -> Option<String> {
+    let days = values(cron.plain_days()?.into());
+    let (first, last) = (*days.first()?, *days.last()?);
+    if last - first + 1 != days.len() || cron.plain_weekdays().is_none() {
+        return None;
+    }
+    let weekdays = days_of_week(cron, months)?;
+    Some(if first == last {
+        format!(" on {weekdays} that are day {first} of a month")
+    } else {
+        format!(" on {weekdays} that are one of the days {first} to {last} of a month")
     })
 }
 

@@ -1,8 +1,11 @@
 //! Durations as the options write them: `30s`, `1h30m`, `250ms`, `7d`.
 
+mod meant;
+
 use std::fmt;
 use std::time::Duration;
 
+use super::error::ScheduleError;
 use super::message::Message;
 
 /// The units, largest first, in milliseconds. A day is 24 hours: a duration knows no calendar.
@@ -30,6 +33,7 @@ pub struct DurationError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Empty,
+    Blank,
     Number,
     Fraction,
     NoUnit,
@@ -57,6 +61,7 @@ impl DurationError {
         let out = message.text("invalid duration: ");
         match kind {
             Kind::Empty => out.text("it is empty"),
+            Kind::Blank => out.text("it has a blank"),
             Kind::Number => out.text("a number is expected"),
             Kind::Fraction => out.text("it has a fraction"),
             Kind::NoUnit => out.quoted(text, at, len).text(" has no unit"),
@@ -68,6 +73,10 @@ impl DurationError {
             Kind::Overflow => out.text("it is too large"),
         };
         out.picture(text, at, len).text("\nhelp: ");
+        if let Some(ms) = meant::duration(text) {
+            meant::write(out.text("write `"), ms).text("`");
+            return message;
+        }
         match kind {
             Kind::Fraction => out.text("use a smaller unit: `1500ms` for 1.5 seconds"),
             Kind::Overflow => out.text("the most is about 584 million years"),
@@ -85,8 +94,16 @@ impl DurationError {
 /// Whole numbers with the units `d` (24 hours), `h`, `m`, `s`, `ms`, each at most once and the largest first; no blanks.
 ///
 /// # Errors
-/// [`DurationError`] with the place of the fault.
-pub const fn parse_duration(text: &str) -> Result<Duration, DurationError> {
+/// [`ScheduleError::Duration`] with the place of the fault.
+pub fn parse_duration(text: &str) -> Result<Duration, ScheduleError> {
+    read_duration(text).map_err(|error| ScheduleError::Duration {
+        text: text.to_owned(),
+        error,
+    })
+}
+
+/// [`parse_duration`] for a `const` too.
+pub(super) const fn read_duration(text: &str) -> Result<Duration, DurationError> {
     let bytes = text.as_bytes();
     if bytes.is_empty() {
         return Err(DurationError::new(0, 0, Kind::Empty));
@@ -107,6 +124,9 @@ pub const fn parse_duration(text: &str) -> Result<Duration, DurationError> {
                 None => None,
             };
             i += 1;
+        }
+        if i < bytes.len() && bytes[i].is_ascii_whitespace() {
+            return Err(DurationError::new(i, i + 1, Kind::Blank));
         }
         if i == from {
             return Err(DurationError::new(from, character_end(bytes, i), Kind::Number));
@@ -153,7 +173,7 @@ pub const fn parse_duration(text: &str) -> Result<Duration, DurationError> {
 #[must_use]
 #[track_caller]
 pub const fn checked_duration(text: &'static str) -> Duration {
-    match parse_duration(text) {
+    match read_duration(text) {
         Ok(duration) => duration,
         Err(error) => panic!("{}", error.message(text).as_str()),
     }
@@ -182,6 +202,11 @@ const fn character_end(bytes: &[u8], at: usize) -> usize {
         end += 1;
     }
     end
+}
+
+/// A duration in the form that [`parse_duration`] reads, to the millisecond.
+pub(crate) fn written(duration: Duration) -> String {
+    Written(duration.as_millis().try_into().unwrap_or(u64::MAX)).to_string()
 }
 
 /// Writes whole milliseconds in the form that [`parse_duration`] reads, each value in one way only.
@@ -224,7 +249,7 @@ mod tests {
             ("90m", 5_400_000),
             ("18446744073709551615ms", u64::MAX),
         ] {
-            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
+            assert_eq!(read_duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
         assert_eq!(HOUR.as_secs(), 3600);
     }
@@ -235,11 +260,14 @@ mod tests {
             ("", "it is empty\n  \n  ^"),
             ("s", "a number is expected\n  s\n  ^"),
             ("-5s", "a number is expected\n  -5s\n  ^"),
-            ("5s x", "a number is expected\n  5s x\n    ^"),
+            ("5s x", "it has a blank\n  5s x\n    ^"),
+            ("5s-x", "a number is expected\n  5s-x\n    ^"),
             ("ü", "a number is expected\n  ü\n  ^"),
             ("30", "`30` has no unit\n  30\n  ^^"),
             ("1h30", "`30` has no unit\n  1h30\n    ^^"),
-            ("5 m", "`5` has no unit\n  5 m\n  ^"),
+            ("5 m", "it has a blank\n  5 m\n   ^"),
+            ("1h 30m", "it has a blank\n  1h 30m\n    ^"),
+            (" 5m", "it has a blank\n   5m\n  ^"),
             ("1.5s", "it has a fraction\n  1.5s\n  ^"),
             ("5x", "`x` is not a unit\n  5x\n   ^"),
             ("5M", "`M` is not a unit\n  5M\n   ^"),
@@ -259,7 +287,7 @@ mod tests {
                 "it is too large\n  18446744073709551s999ms\n                    ^^^^^",
             ),
         ] {
-            let error = parse_duration(text).unwrap_err();
+            let error = read_duration(text).unwrap_err();
             let said = error.message(text).to_string();
             let (said, help) = said.split_once("\nhelp: ").unwrap();
             assert_eq!(said, format!("invalid duration: {message}"));
@@ -267,16 +295,55 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_was_meant_is_offered() {
+        for (text, meant) in [
+            ("5 m", "5m"),
+            ("5min", "5m"),
+            ("10 minutes", "10m"),
+            ("1w", "7d"),
+            ("1.5h", "1h30m"),
+            ("1.5s", "1s500ms"),
+            ("0.25 days", "6h"),
+            ("1 hour 30 mins", "1h30m"),
+            ("5s1m", "1m5s"),
+            ("30s30s", "1m"),
+            ("90 Sec", "1m30s"),
+            ("250 millis", "250ms"),
+        ] {
+            let message = read_duration(text).unwrap_err().message(text).to_string();
+            assert!(message.ends_with(&format!("\nhelp: write `{meant}`")), "{message}");
+            assert!(read_duration(meant).is_ok());
+        }
+        // `M` may be a month; a third of a second, and nothing, are no durations.
+        for text in [
+            "5M",
+            "30",
+            "1.0001s",
+            "1.s",
+            ".5s",
+            "0 s",
+            "half an hour",
+            "5 fortnights",
+            "",
+            "99999999999999999999 s",
+        ] {
+            let message = read_duration(text).unwrap_err().message(text).to_string();
+            let help = message.split("\nhelp: ").nth(1).unwrap();
+            assert!(!help.starts_with("write `"), "{message}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_written_is_read(ms: u64) {
             let text = Written(ms).to_string();
-            prop_assert_eq!(parse_duration(&text), Ok(Duration::from_millis(ms)));
+            prop_assert_eq!(read_duration(&text), Ok(Duration::from_millis(ms)));
         }
 
         #[test]
         fn no_text_panics(text in "[0-9dhms. üx-]{0,12}") {
-            if let Err(error) = parse_duration(&text) {
+            if let Err(error) = read_duration(&text) {
                 prop_assert!(error.message(&text).as_str().contains("help"));
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::duration::{Written, parse_duration};
+use super::duration::{Written, read_duration};
 use super::message::Message;
 
 /// The shortest period.
@@ -32,23 +32,42 @@ pub enum PeriodError {
 }
 
 impl PeriodError {
-    /// The reason and the way out.
+    /// The whole message for people: what is wrong, a picture of the text, and the way out.
+    ///
+    /// `text` is the period that was refused.
     #[must_use]
-    pub const fn message(self) -> &'static str {
+    pub const fn message(self, text: &str) -> Message {
+        let mut out = Message::new();
+        out.text("invalid period: ")
+            .text(self.reason())
+            .picture(text, 0, text.len())
+            .text("\nhelp: ")
+            .text(self.help());
+        out
+    }
+
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::TooShort => "it is shorter than 100ms",
+            Self::TooLong => "it is longer than 366d",
+            Self::Fraction => "it is not a whole number of milliseconds",
+        }
+    }
+
+    const fn help(self) -> &'static str {
         match self {
             Self::TooShort => {
-                "the period is shorter than 100ms: every tick is claimed in the store, which shorter ones would keep busy; \
-                 loop inside a body with `while_leading`"
+                "every tick is claimed in the store, which shorter periods would keep busy; loop inside a body with `while_leading`"
             }
-            Self::TooLong => "the period is longer than 366d: name the date with `cron`",
-            Self::Fraction => "the period is not a whole number of milliseconds: round it",
+            Self::TooLong => "name the date with `cron`",
+            Self::Fraction => "round it",
         }
     }
 }
 
 impl fmt::Display for PeriodError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
+        write!(f, "invalid period: {}\nhelp: {}", self.reason(), self.help())
     }
 }
 
@@ -81,13 +100,13 @@ impl Every {
     #[must_use]
     #[track_caller]
     pub const fn checked(text: &'static str) -> Self {
-        let period = match parse_duration(text) {
+        let period = match read_duration(text) {
             Ok(period) => period,
             Err(error) => panic!("{}", error.message(text).as_str()),
         };
         match Self::new(period) {
             Ok(every) => every,
-            Err(error) => panic!("{}", error.picture(text).as_str()),
+            Err(error) => panic!("{}", error.message(text).as_str()),
         }
     }
 
@@ -122,17 +141,6 @@ impl Every {
         let ms = at.as_millisecond();
         let floor = ms - i64::from(at.subsec_nanosecond() % 1_000_000 < 0);
         floor.div_euclid(self.period_ms)
-    }
-}
-
-impl PeriodError {
-    /// [`PeriodError::message`] with a picture of the text at fault.
-    pub(super) const fn picture(self, text: &str) -> Message {
-        let mut out = Message::new();
-        out.text("invalid period: ")
-            .text(self.message())
-            .picture(text, 0, text.len());
-        out
     }
 }
 
@@ -174,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "invalid period: the period is shorter than 100ms")]
+    #[should_panic(expected = "invalid period: it is shorter than 100ms\n  99ms\n  ^^^^\nhelp: every tick")]
     fn a_short_period_does_not_compile() {
         let _ = Every::checked("99ms");
     }

@@ -10,6 +10,7 @@ mod field;
 mod tests;
 mod unit;
 
+use super::error::ScheduleError;
 pub(super) use date::Date;
 use error::Kind;
 pub use error::{CronError, MAX_EXPRESSION};
@@ -71,16 +72,24 @@ impl Cron {
     /// Reads an expression; see [`Cron`] for the grammar.
     ///
     /// # Errors
-    /// [`CronError`] with the place of the fault. A date that never exists (`30 2`) is a fault too.
-    pub const fn parse(expr: &str) -> Result<Self, CronError> {
+    /// [`ScheduleError::Cron`] with the place of the fault. A date that never exists (`30 2`) is a fault too.
+    pub fn parse(expr: &str) -> Result<Self, ScheduleError> {
         Self::parse_with(expr, Days::Unsaid)
     }
 
     /// Reads an expression and says how two restricted day fields combine; `days` means nothing to other expressions.
     ///
     /// # Errors
-    /// [`CronError`] with the place of the fault.
-    pub const fn parse_with(expr: &str, days: Days) -> Result<Self, CronError> {
+    /// [`ScheduleError::Cron`] with the place of the fault.
+    pub fn parse_with(expr: &str, days: Days) -> Result<Self, ScheduleError> {
+        Self::read(expr, days).map_err(|error| ScheduleError::Cron {
+            expr: expr.to_owned(),
+            error,
+        })
+    }
+
+    /// [`Cron::parse_with`] for a `const` too.
+    pub(crate) const fn read(expr: &str, days: Days) -> Result<Self, CronError> {
         let bytes = expr.as_bytes();
         let all = Part {
             bytes,
@@ -98,11 +107,18 @@ impl Cron {
                 Err(all.error(Kind::Nickname))
             };
         }
+        if fields[0].is("every") {
+            return Err(fields[0].error(Kind::EveryNickname));
+        }
         if fields[0].starts("TZ=") || fields[0].starts("CRON_TZ=") {
             return Err(fields[0].error(Kind::ZonePrefix));
         }
         if count < 5 || count > 7 {
             return Err(all.error(Kind::FieldCount(count)));
+        }
+        // The other fields are then not those that were meant.
+        if count == 6 && fields[5].is_year() {
+            return Err(fields[5].error(Kind::YearOfSix));
         }
         // Where the minute stands.
         let first = if count == 5 { 0 } else { 1 };
@@ -141,7 +157,7 @@ impl Cron {
                 first + 4
             };
             let (from, to) = (fields[first + 2].from, fields[last].to);
-            return Err(CronError::new(from, to, Kind::Never));
+            return Err(CronError::new(from, to, cron.why_never()));
         }
         Ok(cron)
     }
@@ -163,7 +179,7 @@ impl Cron {
     #[must_use]
     #[track_caller]
     pub const fn checked_with(expr: &'static str, days: Days) -> Self {
-        match Self::parse_with(expr, days) {
+        match Self::read(expr, days) {
             Ok(cron) => cron,
             Err(error) => panic!("{}", error.message(expr).as_str()),
         }
@@ -348,7 +364,7 @@ const fn character_end(bytes: &[u8], at: usize) -> usize {
 
 /// The nicknames of crontab(5) that name instants.
 const fn nickname(name: Part<'_>) -> Result<Cron, CronError> {
-    Cron::parse(if name.is("@hourly") {
+    let expr = if name.is("@hourly") {
         "0 * * * *"
     } else if name.is("@daily") || name.is("@midnight") {
         "0 0 * * *"
@@ -364,5 +380,6 @@ const fn nickname(name: Part<'_>) -> Result<Cron, CronError> {
         return Err(name.error(Kind::EveryNickname));
     } else {
         return Err(name.error(Kind::Nickname));
-    })
+    };
+    Cron::read(expr, Days::Unsaid)
 }

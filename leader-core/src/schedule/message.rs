@@ -112,7 +112,7 @@ impl Message {
         self
     }
 
-    const fn byte(&mut self, byte: u8) {
+    pub(super) const fn byte(&mut self, byte: u8) {
         if self.len < CAPACITY {
             self.bytes[self.len] = byte;
             self.len += 1;

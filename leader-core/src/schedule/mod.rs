@@ -3,9 +3,11 @@
 //! Nothing here reads a clock. Expressions are read by the [gate](Cron), the only parser, at compile time and at run time alike; the
 //! calendar search works on wall-clock seconds, and `zoned` says which instants these are.
 
+mod ascii;
 mod calendar;
 mod describe;
 mod duration;
+mod error;
 mod every;
 mod gate;
 mod message;
@@ -28,7 +30,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use calendar::Calendar;
+pub(crate) use duration::written;
 pub use duration::{DurationError, checked_duration, parse_duration};
+pub use error::ScheduleError;
 pub use every::{Every, MAX_PERIOD, MIN_PERIOD, PeriodError};
 pub use gate::{Cron, CronError, Days, MAX_EXPRESSION};
 pub use message::Message;
@@ -47,13 +51,14 @@ use zoned::Zoned;
 /// # When clocks change
 ///
 /// An expression without `*` in second, minute and hour names times of the day, and each fires once: one that the clock leaves out fires
-/// at the end of the gap, one that it shows twice fires at the first passing. All other expressions follow real time: they fire
-/// whenever the clock matches, so that `*/15 * * * *` never pauses and never doubles.
+/// at the end of the gap, one that it shows twice fires at the first passing. Several that are left out by one gap, and one at its end,
+/// are one tick: `0,30 2 * * *` fires once on the day on which the clock goes from 02:00 to 03:00. All other expressions follow real time:
+/// they fire whenever the clock matches, so that `*/15 * * * *` never pauses and never doubles.
 ///
 /// ```
 /// use leader_core::{Schedule, Zone};
 ///
-/// let nightly = Schedule::cron("30 2 * * *")?.in_zone(Zone::new("Europe/Berlin").unwrap())?;
+/// let nightly = Schedule::cron("30 2 * * *")?.in_zone("Europe/Berlin".parse()?)?;
 /// let ticks: Vec<_> = nightly.ticks("2026-03-28T12:00:00Z".parse()?).take(2).collect();
 /// // On the 29th there is no 02:30: the clock goes from 02:00 to 03:00, which is 01:00 UTC.
 /// assert_eq!(ticks, ["2026-03-29T01:00:00Z".parse()?, "2026-03-30T00:30:00Z".parse()?]);
@@ -64,66 +69,16 @@ use zoned::Zoned;
 ///
 /// A period counts real time since 1970-01-01T00:00:00Z, and `1d` is 24 hours: `every 7d` fires on Thursdays at 00:00 UTC, whatever
 /// clocks do. A time of the day in some place, or the first of a month, is a cron expression with a zone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Schedule {
     text: Arc<str>,
     rule: Rule,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Rule {
     Cron(Arc<Calendar>, Zone),
     Every(Every),
-}
-
-/// Why a schedule was refused: the whole message for people.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScheduleError {
-    /// The cron expression was refused.
-    #[error("{}", error.message(expr))]
-    Cron {
-        /// The expression.
-        expr: String,
-        /// The fault and its place.
-        error: CronError,
-    },
-    /// The text of a period is no duration.
-    #[error("{}", error.message(text))]
-    Duration {
-        /// The text.
-        text: String,
-        /// The fault and its place.
-        error: DurationError,
-    },
-    /// The name of the time zone was refused.
-    #[error("{}", error.message(name))]
-    Zone {
-        /// The name.
-        name: String,
-        /// The fault.
-        error: ZoneError,
-    },
-    /// A period was given a time zone.
-    #[error(
-        "`{period}` has no time zone, and was given `{zone}`: a period counts real time since 1970-01-01T00:00:00Z, whatever clocks do; \
-         name times of the day with `cron`, or take the zone out"
-    )]
-    ZoneOfPeriod {
-        /// The schedule.
-        period: String,
-        /// The zone.
-        zone: &'static str,
-    },
-    /// The period is out of bounds.
-    #[error("invalid period: {0}")]
-    Period(#[from] PeriodError),
-    /// The text is not what `Display` of a [`Schedule`] writes.
-    #[error("`{text}` is no schedule: write `cron \"…\"`, `cron \"…\" timezone …` or `every …`")]
-    Form {
-        /// The text.
-        text: String,
-    },
 }
 
 impl Schedule {
@@ -138,15 +93,13 @@ impl Schedule {
     /// The schedule of a cron expression, saying how two restricted day fields combine.
     ///
     /// # Errors
-    /// [`ScheduleError::Cron`] when the expression is refused.
+    /// [`ScheduleError::Cron`] when the expression is refused, [`ScheduleError::Days`] when it has no use for `days`.
     pub fn cron_with(expr: &str, days: Days) -> Result<Self, ScheduleError> {
-        match Cron::parse_with(expr, days) {
-            Ok(cron) => Ok(Self::from_cron(expr, cron)),
-            Err(error) => Err(ScheduleError::Cron {
-                expr: expr.to_owned(),
-                error,
-            }),
+        let cron = Cron::parse_with(expr, days)?;
+        if days != Days::Unsaid && cron.days() == Days::Unsaid {
+            return Err(ScheduleError::Days { expr: expr.to_owned() });
         }
+        Ok(Self::from_cron(expr, cron))
     }
 
     /// The schedule of a period such as `30s`: ticks at its multiples since the Unix epoch.
@@ -154,10 +107,10 @@ impl Schedule {
     /// # Errors
     /// [`ScheduleError::Duration`] when it is no duration, [`ScheduleError::Period`] when it is out of bounds.
     pub fn every(text: &str) -> Result<Self, ScheduleError> {
-        match parse_duration(text) {
-            Ok(period) => Self::from_period(period),
-            Err(error) => Err(ScheduleError::Duration {
-                text: text.to_owned(),
+        match Every::new(parse_duration(text)?) {
+            Ok(every) => Ok(Self::from_every(every)),
+            Err(error) => Err(ScheduleError::Period {
+                period: text.to_owned(),
                 error,
             }),
         }
@@ -186,10 +139,7 @@ impl Schedule {
         let (calendar, old) = match self.rule {
             Rule::Cron(calendar, old) => (calendar, old),
             Rule::Every(_) if zone.is_utc() => return Ok(self),
-            Rule::Every(_) => {
-                let (period, zone) = (self.text.to_string(), zone.name());
-                return Err(ScheduleError::ZoneOfPeriod { period, zone });
-            }
+            Rule::Every(_) => return Err(self.refuses(zone.name())),
         };
         let bare = self.text.strip_suffix(&suffix(&old)).unwrap_or(&self.text);
         Ok(Self {
@@ -198,12 +148,26 @@ impl Schedule {
         })
     }
 
+    /// A period has no zone.
+    fn refuses(&self, zone: &str) -> ScheduleError {
+        ScheduleError::ZoneOfPeriod {
+            period: self.text.to_string(),
+            zone: zone.to_owned(),
+        }
+    }
+
     /// The schedule of a period: ticks at its multiples since the Unix epoch.
     ///
     /// # Errors
     /// [`ScheduleError::Period`] unless it is [`MIN_PERIOD`] to [`MAX_PERIOD`] and whole milliseconds.
     pub fn from_period(period: Duration) -> Result<Self, ScheduleError> {
-        Ok(Self::from_every(Every::new(period)?))
+        match Every::new(period) {
+            Ok(every) => Ok(Self::from_every(every)),
+            Err(error) => Err(ScheduleError::Period {
+                period: format!("{period:?}"),
+                error,
+            }),
+        }
     }
 
     /// The schedule of a period that is already checked.
@@ -327,33 +291,46 @@ impl fmt::Display for Schedule {
     }
 }
 
+impl fmt::Debug for Schedule {
+    /// The text form: the bits of an expression tell nobody anything.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schedule({})", self.text)
+    }
+}
+
 impl FromStr for Schedule {
     type Err = ScheduleError;
 
     /// Reads what `Display` writes.
     fn from_str(text: &str) -> Result<Self, ScheduleError> {
-        if let Some(period) = text.strip_prefix("every ") {
-            return Self::every(period);
-        }
         let form = || ScheduleError::Form { text: text.to_owned() };
-        let parts = text.strip_prefix("cron \"").and_then(|rest| rest.rsplit_once('"'));
-        let (expr, rest) = parts.ok_or_else(form)?;
-        let (days, zone) = match rest.split_once(" timezone ") {
-            Some((days, zone)) => (days, Some(zone)),
-            None => (rest, None),
+        let (trigger, zone) = match text.rsplit_once(" timezone ") {
+            Some((trigger, zone)) => (trigger, Some(zone)),
+            None => (text, None),
         };
-        let days = match days {
-            "" => Days::Unsaid,
-            " days or" => Days::Or,
-            " days and" => Days::And,
-            _ => return Err(form()),
+        let misplaced = |zone: &str| zone.contains(['"', '\'']) || zone.contains(" days ");
+        if zone.is_some_and(misplaced) {
+            return Err(form());
+        }
+        let schedule = if let Some(period) = trigger.strip_prefix("every ") {
+            let schedule = Self::every(period)?;
+            if let Some(zone) = zone.filter(|zone| *zone != "UTC") {
+                return Err(schedule.refuses(zone));
+            }
+            schedule
+        } else {
+            let parts = trigger.strip_prefix("cron \"").and_then(|rest| rest.rsplit_once('"'));
+            let (expr, days) = parts.ok_or_else(form)?;
+            let days = match days {
+                "" => Days::Unsaid,
+                " days or" => Days::Or,
+                " days and" => Days::And,
+                _ => return Err(form()),
+            };
+            Self::cron_with(expr, days)?
         };
-        let schedule = Self::cron_with(expr, days)?;
         match zone {
-            Some(name) => schedule.in_zone(Zone::new(name).map_err(|error| ScheduleError::Zone {
-                name: name.to_owned(),
-                error,
-            })?),
+            Some(name) => schedule.in_zone(Zone::new(name)?),
             None => Ok(schedule),
         }
     }

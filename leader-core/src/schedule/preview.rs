@@ -31,10 +31,12 @@ pub struct Planned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Note {
-    /// The clock leaves out the time of the day that the schedule names; the tick is the end of the gap.
+    /// The clock leaves out the time of the day that the schedule names, or several of them; the one tick for all is the end of the gap.
     Gap {
-        /// The time that the schedule names.
+        /// The first time that the schedule names there.
         named: DateTime,
+        /// The last; the same when there is one.
+        last: DateTime,
         /// What the clock would show at the tick, had it not been set forward.
         from: DateTime,
         /// What it shows.
@@ -44,6 +46,8 @@ pub enum Note {
     LeftOut {
         /// The first of them.
         first: DateTime,
+        /// From where the clock was set forward.
+        from: DateTime,
         /// Where the clock goes on.
         to: DateTime,
     },
@@ -73,21 +77,47 @@ impl fmt::Display for Planned {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Gap { named, from, to } => {
-                let (named, from, to) = (named.time(), from.time(), to.time());
-                if from == to {
-                    // Whole days were left out.
-                    return write!(f, "{named} of the day before does not exist, a date is left out");
+            Self::Gap { named, last, from, to } => {
+                let with_date = from.date() != to.date();
+                let shown = |at| Shown { at, with_date };
+                let (named, last, from, to) = (shown(named), shown(last), shown(from), shown(to));
+                if named == last {
+                    write!(f, "{named} does not exist, the clock goes from {from} to {to}")
+                } else {
+                    write!(
+                        f,
+                        "{named} and later times up to {last} do not exist and are this one tick, the clock goes from {from} to {to}"
+                    )
                 }
-                write!(f, "{named} does not exist, the clock goes from {from} to {to}")
             }
-            Self::LeftOut { first, to } => {
-                write!(f, "{first} to {to} do not exist and are no ticks")
+            Self::LeftOut { from, to, .. } => {
+                let with_date = from.date() != to.date();
+                let (from, to) = (Shown { at: from, with_date }, Shown { at: to, with_date });
+                write!(
+                    f,
+                    "times from {from} to before {to} do not exist and are no ticks, the clock goes from {from} to {to}"
+                )
             }
             Self::FirstOfTwo { again } => write!(f, "the clock shows this again at {again}, which is no tick"),
             Self::Twice { second: false } => f.write_str("the clock shows this twice, the first time"),
             Self::Twice { second: true } => f.write_str("the clock shows this twice, the second time"),
         }
+    }
+}
+
+/// What a clock shows; with its date where that is of interest.
+#[derive(PartialEq)]
+struct Shown<'a> {
+    at: &'a DateTime,
+    with_date: bool,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.with_date {
+            write!(f, "{} ", self.at.date())?;
+        }
+        write!(f, "{}", self.at.time())
     }
 }
 
@@ -126,8 +156,10 @@ fn note(search: Zoned<'_>, at: i64, wall: i64, before: Option<i64>) -> Option<No
         let left_out = search.left_out(change);
         match left_out {
             Some(named) if !wild && at == change.at => {
+                let last = search.calendar.prev(change.wall_after() - 1).unwrap_or(named);
                 return Some(Note::Gap {
                     named: date_time(named),
+                    last: date_time(last),
                     from: date_time(change.wall_before()),
                     to: date_time(change.wall_after()),
                 });
@@ -135,6 +167,7 @@ fn note(search: Zoned<'_>, at: i64, wall: i64, before: Option<i64>) -> Option<No
             Some(first) if wild && fresh(&change) => {
                 return Some(Note::LeftOut {
                     first: date_time(first),
+                    from: date_time(change.wall_before()),
                     to: date_time(change.wall_after()),
                 });
             }
@@ -180,8 +213,26 @@ mod tests {
             lines("*/30 * * * *", "Europe/Berlin", "2026-03-29T00:10Z", 3),
             [
                 "2026-03-29 01:30:00 +01 Europe/Berlin",
-                "2026-03-29 03:00:00 +02 Europe/Berlin: 2026-03-29T02:00:00 to 2026-03-29T03:00:00 do not exist and are no ticks",
+                "2026-03-29 03:00:00 +02 Europe/Berlin: times from 02:00:00 to before 03:00:00 do not exist and are no ticks, \
+                 the clock goes from 02:00:00 to 03:00:00",
                 "2026-03-29 03:30:00 +02 Europe/Berlin",
+            ]
+        );
+        // All that is left out is one tick, and the time at the gap's end is the same one.
+        for expr in ["0,30 2 * * *", "0,30 2,3 * * *"] {
+            assert_eq!(
+                lines(expr, "Europe/Berlin", "2026-03-29T00:00Z", 1),
+                [
+                    "2026-03-29 03:00:00 +02 Europe/Berlin: 02:00:00 and later times up to 02:30:00 do not exist and are this one \
+                     tick, the clock goes from 02:00:00 to 03:00:00"
+                ]
+            );
+        }
+        assert_eq!(
+            lines("0 */6 * * *", "Pacific/Apia", "2011-12-30T09:00Z", 1),
+            [
+                "2011-12-31 00:00:00 +14 Pacific/Apia: times from 2011-12-30 00:00:00 to before 2011-12-31 00:00:00 do not exist and \
+                 are no ticks, the clock goes from 2011-12-30 00:00:00 to 2011-12-31 00:00:00"
             ]
         );
         // A tick at the gap's end that names no time in it is as any other.
@@ -192,7 +243,8 @@ mod tests {
         assert_eq!(
             lines("0 12 * * *", "Pacific/Apia", "2011-12-30T00:00Z", 2),
             [
-                "2011-12-31 00:00:00 +14 Pacific/Apia: 12:00:00 of the day before does not exist, a date is left out",
+                "2011-12-31 00:00:00 +14 Pacific/Apia: 2011-12-30 12:00:00 does not exist, \
+                 the clock goes from 2011-12-30 00:00:00 to 2011-12-31 00:00:00",
                 "2011-12-31 12:00:00 +14 Pacific/Apia",
             ]
         );

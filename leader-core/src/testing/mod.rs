@@ -22,6 +22,8 @@ use crate::names::{DEFAULT_GROUP, GroupName, JobName};
 use crate::runtime::engine::Request;
 use crate::store::embedded::Embedded;
 
+#[doc(inline)]
+pub use crate::assert_ticks;
 #[doc(hidden)]
 pub use ticks::__assert_ticks;
 

@@ -1,9 +1,10 @@
 //! `assert_ticks!`: the ticks of a job on one day, against a list.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use jiff::civil::{Date, Time};
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::job::record::{Job, Trigger};
@@ -20,7 +21,8 @@ const SHOWN: usize = 40;
 /// code and environment make of it.
 ///
 /// ```
-/// use leader_core::{assert_ticks, leader_only};
+/// use leader_core::leader_only;
+/// use leader_core::testing::assert_ticks;
 ///
 /// #[leader_only(cron = "30 2 * * *", timezone = "Europe/Berlin")]
 /// async fn purge_sessions() {}
@@ -34,7 +36,7 @@ const SHOWN: usize = 40;
 /// ```
 ///
 /// # Panics
-/// When they are others, with both lists, and why a tick is not where it was expected; when the day or a tick cannot be read, or the
+/// When they are others, with both lists side by side, and why a tick is not where it was expected; when the day or a tick cannot be read, or the
 /// job has no schedule.
 #[macro_export]
 macro_rules! assert_ticks {
@@ -57,11 +59,8 @@ pub fn __assert_ticks<J: Job>(day: &str, expected: &[&str]) {
 fn schedule<J: Job>() -> Schedule {
     let record = J::RECORD;
     let schedule = match record.trigger {
-        Trigger::Cron(expr) => Schedule::cron_with(expr, record.days).and_then(|schedule| {
-            let zone = record.timezone.map(Zone::new).transpose();
-            // The attribute's zone is checked when the program is compiled.
-            schedule.in_zone(zone.ok().flatten().unwrap_or(Zone::UTC))
-        }),
+        Trigger::Cron(expr) => Schedule::cron_with(expr, record.days)
+            .and_then(|schedule| schedule.in_zone(record.timezone.map_or(Ok(Zone::UTC), Zone::new)?)),
         Trigger::Every(period) => Schedule::every(period),
         Trigger::WhileLeading | Trigger::Call => {
             panic!("`{}` has no ticks: it lives as long as the leadership", J::NAME)
@@ -73,44 +72,126 @@ fn schedule<J: Job>() -> Schedule {
 fn check(job: &str, schedule: &Schedule, day: &str, expected: &[&str]) -> Result<(), String> {
     let date: Date = day
         .parse()
-        .map_err(|error| format!("the day `{day}` cannot be read, write it as `2026-03-29`: {error}"))?;
+        .map_err(|_| format!("the day `{day}` cannot be read, write it as `2026-03-29`"))?;
     let wanted = expected.iter().map(|text| Wanted::read(text, date));
     let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
-    let found = of_day(schedule, date)?;
+    let day = Day::of(schedule, date)?;
+    let found = day.ticks(schedule);
     let same = wanted.len() == found.len() && wanted.iter().zip(&found).all(|(wanted, found)| wanted.is(found));
     if same {
         return Ok(());
     }
     let mut text = format!("the ticks of `{job}` ({schedule}) on {date} are others\n");
-    let rows = wanted.len().max(found.len());
-    for row in 0..rows.min(SHOWN) {
-        let (wanted, found) = (wanted.get(row), found.get(row));
-        let mark = match (wanted, found) {
-            (Some(wanted), Some(found)) if wanted.is(found) => ' ',
-            _ => '!',
-        };
-        let expected = expected.get(row).copied().unwrap_or("none");
+    let rows = aligned(&wanted, expected, &found, &day);
+    let all = rows.len();
+    // Of a long list only what differs.
+    let shown = rows.into_iter().filter(|row| all <= SHOWN || row.differs).take(SHOWN);
+    for Row {
+        differs,
+        expected,
+        found,
+    } in shown
+    {
+        let mark = if differs { '!' } else { ' ' };
         let found = found.map_or_else(|| "none".to_owned(), ToString::to_string);
         // Writing to a string does not fail.
         let _ = writeln!(text, "{mark} expected {expected:<20} found {found}");
     }
-    if rows > SHOWN {
+    if all > SHOWN {
         let _ = writeln!(text, "… of {} expected and {} found", wanted.len(), found.len());
     }
     Err(text)
 }
 
-/// The ticks of a day of the schedule's zone.
-fn of_day(schedule: &Schedule, date: Date) -> Result<Vec<Planned>, String> {
-    let tz = schedule.zone().map_or(TimeZone::UTC, |zone| zone.tz().clone());
-    let start = |date: Date| {
-        let zoned = date.to_zoned_datetime(tz.clone());
-        zoned.map(|zoned| zoned.timestamp()).map_err(|error| error.to_string())
-    };
-    let before = start(date)? - SignedDuration::from_nanos(1);
-    let end = start(date.tomorrow().map_err(|error| error.to_string())?)? - SignedDuration::from_nanos(1);
-    let count = usize::try_from(schedule.count(before, end)).unwrap_or(usize::MAX);
-    Ok(schedule.preview(before, count))
+/// An expected and a found tick of one instant, or one of them alone.
+struct Row<'a> {
+    differs: bool,
+    expected: &'a str,
+    found: Option<&'a Planned>,
+}
+
+/// Both lists by their instants, so that one tick too many or too few is one row.
+fn aligned<'a>(wanted: &[Wanted], expected: &[&'a str], found: &'a [Planned], day: &Day) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    let (mut wanted, mut found) = (wanted.iter().zip(expected).peekable(), found.iter().peekable());
+    let mut last = Timestamp::MIN;
+    loop {
+        let at = wanted.peek().map(|(wanted, _)| day.instant(wanted, last));
+        let order = match (at, found.peek()) {
+            (None, None) => return rows,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(at), Some(found)) => at.cmp(&found.at),
+        };
+        let wanted = if order.is_le() { wanted.next() } else { None };
+        let found = if order.is_ge() { found.next() } else { None };
+        if let (Some(_), Some(at)) = (wanted, at) {
+            last = at;
+        }
+        rows.push(Row {
+            differs: !matches!((wanted, found), (Some((wanted, _)), Some(found)) if wanted.is(found)),
+            expected: wanted.map_or("none", |(_, text)| *text),
+            found,
+        });
+    }
+}
+
+/// A day of a schedule's zone, up to the next.
+struct Day {
+    date: Date,
+    tz: TimeZone,
+    start: Timestamp,
+    end: Timestamp,
+}
+
+impl Day {
+    fn of(schedule: &Schedule, date: Date) -> Result<Self, String> {
+        let tz = schedule.zone().map_or(TimeZone::UTC, |zone| zone.tz().clone());
+        let start = |date: Date| {
+            let zoned = date.to_zoned_datetime(tz.clone());
+            zoned.map(|zoned| zoned.timestamp())
+        };
+        let next = date.tomorrow().and_then(start);
+        match (start(date), next) {
+            (Ok(start), Ok(end)) => Ok(Self { date, tz, start, end }),
+            _ => Err(format!("the day {date} is beyond the calendar")),
+        }
+    }
+
+    fn ticks(&self, schedule: &Schedule) -> Vec<Planned> {
+        let just_before = |at: Timestamp| at - SignedDuration::from_nanos(1);
+        let (before, last) = (just_before(self.start), just_before(self.end));
+        let count = usize::try_from(schedule.count(before, last)).unwrap_or(usize::MAX);
+        schedule.preview(before, count)
+    }
+
+    /// The instant of an expected tick: of two the first after `last`, and the gap's end for a time that does not exist.
+    fn instant(&self, wanted: &Wanted, last: Timestamp) -> Timestamp {
+        let candidates: Vec<_> = match wanted {
+            Wanted::Instant(at) => return *at,
+            Wanted::Utc(time) => [self.date.yesterday(), Ok(self.date), self.date.tomorrow()]
+                .into_iter()
+                .filter_map(|date| Offset::UTC.to_timestamp(date.ok()?.to_datetime(*time)).ok())
+                .filter(|at| (self.start..self.end).contains(at))
+                .collect(),
+            Wanted::Local(time) => {
+                let local = self.date.to_datetime(*time);
+                let at = |offset: Offset| offset.to_timestamp(local).ok();
+                match self.tz.to_ambiguous_timestamp(local).offset() {
+                    AmbiguousOffset::Unambiguous { offset } => at(offset).into_iter().collect(),
+                    AmbiguousOffset::Fold { before, after } => [at(before), at(after)].into_iter().flatten().collect(),
+                    AmbiguousOffset::Gap { before, .. } => {
+                        let within = at(before).unwrap_or_default();
+                        // Before the next second: the change may be right there.
+                        let change = self.tz.preceding(within + SignedDuration::from_secs(1)).next();
+                        vec![change.map_or(within, |change| change.timestamp())]
+                    }
+                }
+            }
+        };
+        let first = candidates.iter().find(|at| **at > last).or(candidates.last());
+        first.copied().unwrap_or(self.end)
+    }
 }
 
 /// A tick as it was written.
@@ -209,6 +290,72 @@ mod tests {
         assert_eq!(
             check("job", &every, "2026-06-01", &["00:00", "08:00Z", "16:00:00+00"]),
             Ok(())
+        );
+    }
+
+    /// The mark of each row, and which side has no tick.
+    fn marks(schedule: &Schedule, day: &str, expected: &[&str]) -> Vec<&'static str> {
+        let told = check("job", schedule, day, expected).unwrap_err();
+        let mark = |row: &str| match (
+            row.starts_with('!'),
+            row.contains("expected none"),
+            row.ends_with("found none"),
+        ) {
+            (false, ..) => "same",
+            (true, true, false) => "surplus",
+            (true, false, true) => "missing",
+            _ => "other",
+        };
+        told.lines().skip(1).map(mark).collect()
+    }
+
+    #[test]
+    fn one_tick_too_many_or_too_few_is_one_row() {
+        let hourly = berlin("0 8-11 * * *");
+        let day = "2026-06-01";
+        for (expected, rows) in [
+            (
+                &["09:00", "10:00", "11:00"][..],
+                ["surplus", "same", "same", "same"].as_slice(),
+            ),
+            (&["06:00Z", "08:00Z", "09:00Z"], &["same", "surplus", "same", "same"]),
+            (&["08:00", "09:00", "10:00"], &["same", "same", "same", "surplus"]),
+            (
+                &["07:00", "08:00", "09:00+02", "10:00", "11:00"],
+                &["missing", "same", "same", "same", "same"],
+            ),
+            (
+                &["08:00", "08:30", "09:00", "10:00", "11:00", "23:00Z"],
+                &["same", "missing", "same", "same", "same", "missing"],
+            ),
+            (&[], &["surplus"; 4]),
+        ] {
+            assert_eq!(marks(&hourly, day, expected), rows, "{expected:?}");
+        }
+        // Where the clock shows an hour twice, and where it leaves one out.
+        let halves = berlin("*/30 2 * * *");
+        for (expected, rows) in [
+            (
+                &["02:00", "02:00", "02:30"][..],
+                ["same", "surplus", "same", "same"].as_slice(),
+            ),
+            (&["02:00", "02:30", "02:30+01"], &["same", "same", "surplus", "same"]),
+            (&["00:00Z", "01:00Z", "01:30Z"], &["same", "surplus", "same", "same"]),
+        ] {
+            assert_eq!(marks(&halves, "2026-10-25", expected), rows, "{expected:?}");
+        }
+        assert_eq!(
+            marks(&berlin("30 2,14 * * *"), "2026-03-29", &["02:30", "14:30"]),
+            ["other", "same"]
+        );
+        assert_eq!(marks(&berlin("0 2 * * *"), "2026-03-29", &["02:00"]), ["other"]);
+        // Of a long list what differs is shown.
+        let all: Vec<_> = (0..24 * 60).map(|m| format!("{:02}:{:02}", m / 60, m % 60)).collect();
+        let all: Vec<_> = all.iter().map(String::as_str).filter(|tick| *tick != "20:17").collect();
+        let told = check("job", &berlin("* * * * *"), day, &all).unwrap_err();
+        assert!(
+            told.contains("found 2026-06-01 20:17:00") && told.lines().count() == 3,
+            "{told}"
         );
     }
 

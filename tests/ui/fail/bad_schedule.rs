@@ -8,8 +8,17 @@ async fn out_of_range() {}
 #[leader_only(cron = "0 0 31 2 *")]
 async fn never() {}
 
-#[leader_only(cron = "0 0 9 * * 1")]
+#[leader_only(cron = "0 0 9 1-7 * MON#2", days = "and")]
+async fn never_both() {}
+
+#[leader_only(cron = "0 0 0 29 FEB ? 2025-2027")]
+async fn no_leap_year() {}
+
+#[leader_only(cron = "0 0 9 * * 1-5")]
 async fn which_monday() {}
+
+#[leader_only(cron = "every 5 minutes")]
+async fn words() {}
 
 #[leader_only(every = "10 minutes")]
 async fn no_duration() {}
@@ -29,8 +38,11 @@ async fn one_day_field() {}
 #[leader_only(cron = "30 2 * * *", timezone = "Europe/Berln")]
 async fn no_such_place() {}
 
-#[leader_only(cron = "30 2 * * *", timezone = "+02:00")]
+#[leader_only(cron = "30 2 * * *", timezone = "UTC-5")]
 async fn an_offset() {}
+
+#[leader_only(cron = "30 2 * * *", timezone = "EST")]
+async fn an_abbreviation() {}
 
 const HOME: &str = "Middle-earth/Shire";
 

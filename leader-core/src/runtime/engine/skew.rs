@@ -21,7 +21,9 @@ impl Engine {
             }
         }
         let wall = self.shared.config.clock.wall();
+        let was_astray = self.skew.disagrees();
         self.skew.sampled(now, wall, step, &mut self.planning);
+        self.tell_own_clock(now, was_astray);
         self.tell_doubt();
         if self.planning.suspects() {
             // One that only stands by would have seen it three times after one and a half leases.
@@ -56,6 +58,16 @@ impl Engine {
     /// Whether no tick may be claimed at present.
     pub(super) fn holds_ticks(&self) -> bool {
         self.skew.holds(&self.planning)
+    }
+
+    /// Tells when this machine's wall clock comes to disagree with the store's, and when it agrees again, whatever the fleet says.
+    fn tell_own_clock(&self, now: Moment, was_astray: bool) {
+        let by = self.own_offset(now).unwrap_or_default();
+        match (was_astray, self.skew.disagrees()) {
+            (false, true) => self.shared.tell(Event::ClockAstray { by }),
+            (true, false) => self.shared.tell(Event::ClockRight { by }),
+            _ => {}
+        }
     }
 
     fn tell_doubt(&mut self) {

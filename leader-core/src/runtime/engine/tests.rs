@@ -162,6 +162,7 @@ async fn instances_with_other_time_zones_are_told_of_once() {
     };
     let differs = |instance: &str, theirs: &str| Event::TimeZonesDiffer {
         instance: instance.to_owned(),
+        instances: 1,
         theirs: theirs.to_owned(),
         ours: crate::TZDB_VERSION.to_owned(),
     };
@@ -181,20 +182,28 @@ async fn instances_with_other_time_zones_are_told_of_once() {
         }
     };
     hear(differs("other", "system 2019x")).await;
-    // To see the next one, the roster is read anew, with the first still in it.
+    // A second one of that version is no news.
+    let twin = start("twin", machines[0]).await.unwrap();
+    // To see the next one, the roster is read anew, with the first two still in it.
     let further = start("further", machines[1]).await.unwrap();
     hear(differs("further", "system 2020y")).await;
     let fleet = ours.fleet().await.unwrap();
     let versions = fleet.iter().map(|member| member.time_zones.as_str());
     assert_eq!(
         versions.collect::<Vec<_>>(),
-        ["system 2020y", "system 2019x", crate::TZDB_VERSION, crate::TZDB_VERSION][..].to_vec(),
-        "further, other, ours, plain"
+        [
+            "system 2020y",
+            "system 2019x",
+            crate::TZDB_VERSION,
+            crate::TZDB_VERSION,
+            "system 2019x"
+        ],
+        "further, other, ours, plain, twin"
     );
     let stopped = Event::Stopped {
         instance: ours.id().clone(),
     };
-    for instance in [&further, &other, &plain, &ours] {
+    for instance in [&further, &twin, &other, &plain, &ours] {
         instance.shutdown().await;
     }
     hear(stopped).await;

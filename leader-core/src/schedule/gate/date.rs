@@ -1,7 +1,11 @@
 //! Which dates an expression matches, and whether there are any.
 
+use super::error::{Apart, Kind};
 use super::unit::{FIRST_YEAR, LAST_YEAR};
-use super::{Cron, Days};
+use super::{Cron, Days, EVERY_YEAR};
+
+/// 1970 began on a Thursday.
+const FIRST_WEEKDAY: u32 = 4;
 
 /// One date, as far as an expression can tell dates of a year apart.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +88,7 @@ impl Cron {
     pub(super) const fn exists(&self) -> bool {
         let mut seen: u16 = 0;
         let mut year = FIRST_YEAR;
-        // 1970 began on a Thursday.
-        let mut first = 4;
+        let mut first = FIRST_WEEKDAY;
         while year <= LAST_YEAR {
             let leap = is_leap(year);
             let kind = 1 << (first * 2 + leap as u32);
@@ -99,6 +102,60 @@ impl Cron {
             year += 1;
         }
         false
+    }
+
+    /// Why no day matches.
+    pub(super) const fn why_never(&self) -> Kind {
+        let any_year = Self {
+            year: EVERY_YEAR,
+            ..*self
+        };
+        if any_year.exists() {
+            return Kind::NoSuchYear(any_year.year_after(self));
+        }
+        let any_weekday = Self {
+            day_of_week_star: true,
+            day_of_week: 0b111_1111,
+            ..any_year
+        };
+        if !any_weekday.exists() {
+            return Kind::NoSuchDay;
+        }
+        // A plain weekday falls on every day of every month in some year, but for those that never are one.
+        let workdays_only = self.day_of_month == 0 && !self.last_day;
+        if workdays_only && self.weekday_hull() & 0b011_1110 == 0 {
+            return Kind::NeverMeet(Apart::Workday);
+        }
+        let (mut nth, mut number) = (0, 1);
+        while nth < self.nth.len() {
+            if self.nth[nth] != 0 {
+                return Kind::NeverMeet(Apart::Nth(number, self.nth[nth].trailing_zeros()));
+            }
+            nth += 1;
+            number += 1;
+        }
+        Kind::NeverMeet(Apart::Last(self.last_weekdays.trailing_zeros() % 7))
+    }
+
+    /// The first year with a match after the first that `listed` allows, else the first of all.
+    const fn year_after(&self, listed: &Self) -> u32 {
+        let mut from = FIRST_YEAR;
+        while from < LAST_YEAR && !listed.has_year(from) {
+            from += 1;
+        }
+        let (mut year, mut weekday, mut first_of_all) = (FIRST_YEAR, FIRST_WEEKDAY, 0);
+        while year <= LAST_YEAR {
+            let leap = is_leap(year);
+            if (year > from || first_of_all == 0) && self.exists_in(leap, weekday) {
+                if year > from {
+                    return year;
+                }
+                first_of_all = year;
+            }
+            weekday = (weekday + 1 + leap as u32) % 7;
+            year += 1;
+        }
+        first_of_all
     }
 
     const fn exists_in(&self, leap: bool, first: u32) -> bool {

@@ -1,7 +1,7 @@
 //! One field of an expression: a comma-separated list of values, ranges, steps and, for days, of `L`, `W` and `#`.
 
 use super::error::{CronError, Kind};
-use super::unit::{FIRST_YEAR, MONTHS, Unit, WEEKDAYS};
+use super::unit::{FIRST_YEAR, LAST_YEAR, MONTHS, Unit, WEEKDAYS};
 
 /// `?` is not yet usable in a `const fn`.
 macro_rules! tri {
@@ -104,6 +104,35 @@ impl Part<'_> {
         true
     }
 
+    /// The field that this is a part of.
+    const fn field(self) -> Self {
+        let (mut from, mut to) = (self.from, self.to);
+        while from > 0 && !super::is_blank(self.bytes[from - 1]) {
+            from -= 1;
+        }
+        while to < self.bytes.len() && !super::is_blank(self.bytes[to]) {
+            to += 1;
+        }
+        self.cut(from, to)
+    }
+
+    /// Whether it begins with a year.
+    pub(super) const fn is_year(self) -> bool {
+        let mut to = self.from;
+        while to < self.to && self.bytes[to].is_ascii_digit() {
+            to += 1;
+        }
+        match self.cut(self.from, to).number() {
+            Some(year) => year >= FIRST_YEAR && year <= LAST_YEAR,
+            None => false,
+        }
+    }
+
+    /// `H`, `H/5`, `H(0-29)`.
+    const fn is_hashed(self) -> bool {
+        self.starts("H") && (self.len() == 1 || matches!(self.at(1), b'/' | b'('))
+    }
+
     pub(super) const fn error(self, kind: Kind) -> CronError {
         CronError::new(self.from, self.to, kind)
     }
@@ -163,6 +192,9 @@ const fn parse_item(
     names_only: bool,
     out: &mut Field,
 ) -> Result<(), CronError> {
+    if item.is_hashed() {
+        return Err(item.error(Kind::Hashed(unit)));
+    }
     let slash = item.find(b'/');
     let base = item.cut(item.from, slash);
     let stepped = slash < item.to;
@@ -276,7 +308,8 @@ const fn value(word: Part<'_>, item: Part<'_>, unit: Unit, names_only: bool) -> 
             return Err(word.error(Kind::OutOfRange(unit)));
         }
         if matches!(unit, Unit::DayOfWeek) && names_only {
-            return Err(word.error(Kind::WeekdayDigit(number)));
+            // All of the field is told in names.
+            return Err(word.field().error(Kind::WeekdayDigits));
         }
         return Ok(number);
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn parse(expr: &str) -> Cron {
-    match Cron::parse(expr) {
+    match Cron::read(expr, Days::Unsaid) {
         Ok(cron) => cron,
         Err(error) => panic!("{}", error.message(expr)),
     }
@@ -15,7 +15,7 @@ fn parse(expr: &str) -> Cron {
 
 /// The message between the common beginning and the help.
 fn refusal(expr: &str) -> (String, String) {
-    let error = Cron::parse(expr).unwrap_err();
+    let error = Cron::read(expr, Days::Unsaid).unwrap_err();
     let message = error.message(expr).to_string();
     let rest = message
         .strip_prefix("invalid cron expression: ")
@@ -88,34 +88,34 @@ fn case_56_weekdays_are_unix_numbers() {
         let cron = parse(&format!("0 17 * * {field}"));
         assert_eq!(u64::from(cron.day_of_week), days, "{field}");
     }
-    for (expr, picture, help) in [
+    let both = |unix: &str, quartz: &str| {
+        format!("write `{unix}` if you count from Sunday = 0 (Unix), `{quartz}` if from Sunday = 1 (Quartz)")
+    };
+    for (field, help) in [
+        ("5", both("FRI", "THU")),
+        ("1-5", both("MON-FRI", "SUN-THU")),
+        ("MON-7", both("MON-SUN", "MON-SAT")),
+        ("1,3,5", both("MON,WED,FRI", "SUN,TUE,THU")),
+        ("1-5/2", both("MON-FRI/2", "SUN-THU/2")),
+        ("5L", both("FRIL", "THUL")),
+        ("5#3", both("FRI#3", "THU#3")),
+        ("1,12", both("MON,12", "SUN,12")),
+        ("0", "write `SUN`".to_owned()),
+        ("0-4", "write `SUN-THU`".to_owned()),
         (
-            "0 0 13 * * 1-5",
-            "day of week `1` means different days in different dialects with seconds\n  0 0 13 * * 1-5\n             ^",
-            "write `MON` if you count from Sunday = 0 (Unix), `SUN` if from Sunday = 1 (Quartz)",
-        ),
-        (
-            "0 0 13 * * MON-7",
-            "day of week `7` means different days in different dialects with seconds\n  0 0 13 * * MON-7\n                 ^",
-            "write `SUN` if you count from Sunday = 0 (Unix), `SAT` if from Sunday = 1 (Quartz)",
-        ),
-        (
-            "0 0 13 * * 0",
-            "day of week `0` means different days in different dialects with seconds\n  0 0 13 * * 0\n             ^",
-            "write `SUN`",
-        ),
-        (
-            "0 0 13 * * 5L",
-            "day of week `5` means different days in different dialects with seconds\n  0 0 13 * * 5L\n             ^",
-            "write `FRI` if you count from Sunday = 0 (Unix), `THU` if from Sunday = 1 (Quartz)",
-        ),
-        (
-            "0 0 13 * * 5#3 2030",
-            "day of week `5` means different days in different dialects with seconds\n  0 0 13 * * 5#3 2030\n             ^",
-            "write `FRI` if you count from Sunday = 0 (Unix), `THU` if from Sunday = 1 (Quartz)",
+            "1,2,3,4,5,1,2,3,4,5,1,2,3,4,5,1,2",
+            "write names: `MON-FRI`, `SUN,WED`".to_owned(),
         ),
     ] {
-        assert_eq!(refusal(expr), (picture.to_owned(), help.to_owned()));
+        for year in ["", " 2030"] {
+            let (message, told) = refusal(&format!("0 0 13 * * {field}{year}"));
+            assert_eq!(told, help);
+            let carets = format!("\n{}{}", " ".repeat(13), "^".repeat(field.len()));
+            assert!(
+                message.starts_with("day of week `") && message.ends_with(&carets),
+                "{message}"
+            );
+        }
     }
 }
 
@@ -152,8 +152,41 @@ fn case_57_impossible_dates_are_refused_quickly() {
         ("0 0 L * FRIL", true),
     ] {
         let start = Instant::now();
-        assert_eq!(Cron::parse_with(expr, Days::And).is_ok(), possible, "{expr}");
+        assert_eq!(Cron::read(expr, Days::And).is_ok(), possible, "{expr}");
         assert!(start.elapsed() < Duration::from_millis(5), "{expr}");
+    }
+}
+
+#[test]
+fn an_impossible_date_is_told_by_its_kind() {
+    let days =
+        "April, June, September and November have 30 days, February 28 or 29; `L` is the last day of every month";
+    let workdays = "`W` and `LW` name days from Monday to Friday";
+    let nth = |what: &str, days: &str| format!("the {what} of a month is one of its days {days}");
+    let last = "the last FRI of a month is one of its last seven days".to_owned();
+    let year = |year: u32| format!("none of the listed years has such a date; {year} has");
+    for (expr, help) in [
+        ("0 0 31 2 *", days.to_owned()),
+        ("0 0 31W 4,6 *", days.to_owned()),
+        ("0 0 30 2 MON#2", days.to_owned()),
+        ("0 0 0 30 2 ? 2028", days.to_owned()),
+        ("0 0 15W * SUN", workdays.to_owned()),
+        ("0 0 LW * SAT#5", workdays.to_owned()),
+        ("0 0 1-7 * MON#2", nth("second MON", "8-14")),
+        ("0 0 L * FRI#1", nth("first FRI", "1-7")),
+        ("0 0 1 * WED#5,TUE#5", nth("fifth TUE", "29-31")),
+        ("0 0 0 1-7 * MON#3 2027", nth("third MON", "15-21")),
+        ("0 0 1-21 * FRIL", last),
+        ("0 0 0 29 FEB ? 2027", year(2028)),
+        ("0 0 0 29 FEB ? 2025-2027,2029", year(2028)),
+        ("0 0 0 29 FEB ? 2100", year(1972)),
+        ("0 0 0 29 FEB MON 2028", year(2044)),
+        ("0 0 0 ? FEB FRI#5 2027", year(2036)),
+    ] {
+        let error = Cron::read(expr, Days::And).unwrap_err();
+        let message = error.message(expr).to_string();
+        assert!(message.ends_with(&format!("\nhelp: {help}")), "{message}");
+        assert!(message.contains("no date matches"), "{message}");
     }
 }
 
@@ -173,10 +206,10 @@ fn case_59_two_restricted_day_fields_follow_one_rule() {
     }
     for days in [Days::Or, Days::And] {
         for expr in ["0 0 13 * 5", "0 0 0 13 * FRI", "0 0 0 13 * FRI 2030-2040"] {
-            assert_eq!(Cron::parse_with(expr, days).unwrap().days(), days);
+            assert_eq!(Cron::read(expr, days).unwrap().days(), days);
         }
         // It means nothing where it is not needed.
-        assert_eq!(Cron::parse_with("0 0 13 * *", days), Ok(parse("0 0 13 * *")));
+        assert_eq!(Cron::read("0 0 13 * *", days), Ok(parse("0 0 13 * *")));
     }
     assert_eq!(
         refusal("0 0 9 1,15 * MON"),
@@ -335,7 +368,30 @@ const REFUSALS: &[(&str, &str)] = &[
     ("*-5 * * * *", "minute `*-5` cannot be read\n  *-5 * * * *\n  ^^^"),
     ("** * * * *", "minute `**` cannot be read\n  ** * * * *\n  ^^"),
     ("+5 * * * *", "minute `+5` cannot be read\n  +5 * * * *\n  ^^"),
-    ("H * * * *", "minute `H` is not a name of this field\n  H * * * *\n  ^"),
+    (
+        "H * * * *",
+        "minute `H` leaves the value to chance, as Jenkins does, and is not of this grammar\n  H * * * *\n  ^",
+    ),
+    (
+        "0 H(0-7)/2 * * *",
+        "hour `H(0-7)/2` leaves the value to chance, as Jenkins does, and is not of this grammar\n  0 H(0-7)/2 * * *\n    ^^^^^^^^",
+    ),
+    (
+        "30 14 25 12 * 2030",
+        "day of week `2030` is a year, and the year is the seventh field\n  30 14 25 12 * 2030\n                ^^^^",
+    ),
+    (
+        "0 0 9 * * 1970-2100",
+        "day of week `1970-2100` is a year, and the year is the seventh field\n  0 0 9 * * 1970-2100\n            ^^^^^^^^^",
+    ),
+    (
+        "0 0 9 * * 2101",
+        "day of week `2101` is out of range 0-7\n  0 0 9 * * 2101\n            ^^^^",
+    ),
+    (
+        "every 5 minutes",
+        "`every` is not a schedule of this grammar\n  every 5 minutes\n  ^^^^^",
+    ),
     (
         "0 FEB * * *",
         "hour `FEB` is not a name of this field\n  0 FEB * * *\n    ^^^",
@@ -374,7 +430,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
     (
         "0 0 L-3 * *",
-        "day of month `L-3` counts from the end of the month\n  0 0 L-3 * *\n      ^^^",
+        "day of month `L-3` counts from the end of the month, which is not supported\n  0 0 L-3 * *\n      ^^^",
     ),
     (
         "0 0 L/2 * *",
@@ -437,6 +493,24 @@ fn every_refusal_says_what_to_write() {
             "write `SAT` for Saturdays, or `FRIL` for the last Friday of a month",
         ),
         ("@every 5m", "use the option `every = \"5m\"` in place of `cron`"),
+        ("every 5m", "use the option `every = \"5m\"` in place of `cron`"),
+        (
+            "0 9 * * 8",
+            "write 0-7 (0 and 7 are Sunday), SUN to SAT (three letters), `FRIL`, `FRI#3`, a range `a-b`, a step `*/n`, `a-b/n` or `a/n`, \
+             or a list of these",
+        ),
+        (
+            "0 0 9 * * MONDAY",
+            "write SUN to SAT (three letters), `FRIL`, `FRI#3`, a range `a-b`, a step `*/n`, `a-b/n` or `a/n`, or a list of these",
+        ),
+        (
+            "H 9 * * *",
+            "write a value, and let the option `jitter = \"10m\"` spread the ticks",
+        ),
+        (
+            "0 9 1 1 * 2030",
+            "write 7 fields: second, minute, hour, day of month, month, day of week, year, as in `0 0 9 1 JAN ? 2030`",
+        ),
     ] {
         assert_eq!(refusal(expr).1, help);
     }
@@ -468,7 +542,9 @@ fn literals_are_checked_at_compile_time() {
     );
     const _: () = {
         // The search for a date that never exists looks at every kind of year.
-        assert!(Cron::parse_with("0 0 31W * SUN", Days::And).is_err());
+        assert!(Cron::read("0 0 31W * SUN", Days::And).is_err());
+        assert!(Cron::read("0 0 0 1-28 * MON#5 2027", Days::And).is_err());
+        assert!(Cron::read("0 0 0 29 FEB MON 2100", Days::And).is_err());
     };
     assert_eq!(FIVE, parse("*/5 * * * *"));
     assert_eq!(BOTH.days(), Days::And);
@@ -489,7 +565,7 @@ proptest! {
 
     #[test]
     fn no_text_panics(expr: String) {
-        if let Err(error) = Cron::parse(&expr) {
+        if let Err(error) = Cron::read(&expr, Days::Unsaid) {
             prop_assert!(error.message(&expr).as_str().contains("\nhelp: "));
         }
     }
@@ -497,7 +573,7 @@ proptest! {
     #[test]
     fn no_near_miss_panics(expr in "[-0-9*,/?#LW@ \tA-Fa-zü]{0,40}", days in 0..3) {
         let days = [Days::Unsaid, Days::Or, Days::And][usize::try_from(days).unwrap()];
-        if let Err(error) = Cron::parse_with(&expr, days) {
+        if let Err(error) = Cron::read(&expr, days) {
             prop_assert!(error.at + error.len <= expr.len());
             prop_assert!(error.message(&expr).as_str().contains("\nhelp: "));
         }

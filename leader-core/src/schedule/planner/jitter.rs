@@ -54,6 +54,14 @@ impl Rule {
         }
     }
 
+    /// Grace and jitter as they hold for a tick: both end with the distance to the next one.
+    pub(crate) fn in_force(&self, tick: Option<Timestamp>) -> (Duration, Duration) {
+        let distance = tick.and_then(|tick| self.distance(tick));
+        let distance = distance.map_or(Duration::MAX, SignedDuration::unsigned_abs);
+        let before_next = distance.saturating_sub(Duration::from_millis(1));
+        (self.grace.min(distance), self.jitter.min(before_next))
+    }
+
     /// From a tick to the next; the last has none.
     fn distance(&self, tick: Timestamp) -> Option<SignedDuration> {
         Some(self.schedule.next(tick)?.duration_since(tick))

@@ -1,5 +1,6 @@
-//! Why a zone's name was refused, and which one may have been meant.
+//! Why a zone's name was refused, and what to write instead.
 
+use super::abbreviations::places;
 use crate::schedule::message::Message;
 
 /// Why the name of a time zone was refused.
@@ -14,23 +15,27 @@ pub struct ZoneError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Empty,
-    Offset,
+    Offset(Offset),
+    /// With the places where it is used.
+    Abbreviation(&'static str, &'static str),
     Unknown(Option<&'static str>),
     Missing,
 }
 
 impl ZoneError {
     pub(super) const fn of(name: &str, meant: Option<&'static str>) -> Self {
-        let kind = match meant {
-            None if name.is_empty() => Kind::Empty,
-            None if is_offset(name) => Kind::Offset,
-            meant => Kind::Unknown(meant),
+        let kind = match (meant, offset(name), places(name)) {
+            (Some(_), ..) => Kind::Unknown(meant),
+            (None, Some(offset), _) => Kind::Offset(offset),
+            (None, _, Some((first, second))) => Kind::Abbreviation(first, second),
+            _ if name.is_empty() => Kind::Empty,
+            _ => Kind::Unknown(None),
         };
         Self { kind }
     }
 
     /// A copy of the database has no such zone.
-    pub(super) fn missing(_name: &'static str) -> Self {
+    pub(super) fn missing() -> Self {
         Self { kind: Kind::Missing }
     }
 
@@ -41,158 +46,118 @@ impl ZoneError {
     pub const fn message(&self, name: &str) -> Message {
         let mut message = Message::new();
         let out = message.text("invalid time zone: ");
-        match self.kind {
-            Kind::Empty => out.text("it is empty"),
-            Kind::Offset => out.quoted(name, 0, name.len()).text(" is an offset, not a zone"),
-            Kind::Unknown(_) => out
-                .quoted(name, 0, name.len())
-                .text(" is not in the time zone database"),
-            Kind::Missing => out
-                .quoted(name, 0, name.len())
-                .text(" is not in the system's time zone database, or cannot be read there"),
-        };
+        if matches!(self.kind, Kind::Empty) {
+            out.text("it is empty");
+        } else {
+            out.quoted(name, 0, name.len()).text(match self.kind {
+                Kind::Offset(_) => " is an offset, not a zone",
+                Kind::Abbreviation(..) => " is an abbreviation, not a zone",
+                Kind::Missing => " is not in the system's time zone database, or cannot be read there",
+                _ => " is not in the time zone database",
+            });
+        }
         out.picture(name, 0, name.len()).text("\nhelp: ");
         match self.kind {
             Kind::Unknown(Some(meant)) => out.text("did you mean `").text(meant).text("`?"),
-            Kind::Offset => out.text(
-                "write the zone of a place, such as `Europe/Berlin`, which knows when its clocks change; \
-                 `Etc/GMT-2` is UTC+2 all year",
+            Kind::Offset(Offset::Hours(0)) => out.text("write `UTC`"),
+            Kind::Offset(Offset::Hours(hours)) => hours_help(out, hours),
+            Kind::Offset(Offset::Other) => out.text(
+                "write the zone of a place, such as `Asia/Kolkata`, which is UTC+5:30; only whole hours have names of their own, \
+                 such as `Etc/GMT-2` for UTC+2",
             ),
+            Kind::Abbreviation(first, second) => places_help(out, first, second),
             Kind::Missing => out.text("install or mend the system's tzdata, or use the database that is compiled in"),
-            Kind::Empty | Kind::Unknown(None) => {
-                out.text("write an IANA name of a place, such as `Europe/Berlin` or `America/New_York`, or `UTC`")
-            }
+            Kind::Empty | Kind::Unknown(None) => out.text(
+                "write an IANA name, such as `Europe/Berlin` or `America/New_York`, or `UTC`; the database names one city for each \
+                 set of rules, and not every place",
+            ),
         };
         message
     }
 }
 
-/// Begins like `+02:00`, `UTC+2`, `GMT-5`.
-const fn is_offset(name: &str) -> bool {
-    let bytes = name.as_bytes();
-    let sign = if bytes.len() > 3 && starts_with_utc(bytes) {
-        3
+/// Offsets of whole hours have names, whose sign is that of POSIX.
+const fn hours_help(out: &mut Message, hours: i32) -> &mut Message {
+    let (sign, reversed) = if hours > 0 { ("+", "-") } else { ("-", "+") };
+    let count = hours.unsigned_abs() as u64;
+    out.text("write the zone of a place, such as `Europe/Berlin`, which knows when its clocks change; `Etc/GMT")
+        .text(reversed)
+        .number(count)
+        .text("`, its sign the other way round, is UTC")
+        .text(sign)
+        .number(count)
+        .text(" all year")
+}
+
+const fn places_help<'a>(out: &'a mut Message, first: &str, second: &str) -> &'a mut Message {
+    let out = out
+        .text("write the zone of a place where it is used: `")
+        .text(first)
+        .text("`");
+    if second.is_empty() {
+        out
     } else {
-        0
+        out.text(" or `").text(second).text("`")
+    }
+}
+
+/// An offset from UTC, as far as it has a name in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offset {
+    /// So many whole hours.
+    Hours(i32),
+    Other,
+}
+
+/// What is written like `+02:00`, `UTC+2`, `GMT-0530`, `Z+1` or `02:00`.
+const fn offset(name: &str) -> Option<Offset> {
+    let bytes = name.as_bytes();
+    let word = match bytes {
+        [a, b, c, ..] if is_utc([*a, *b, *c]) => 3,
+        [b'Z' | b'z', ..] => 1,
+        _ => 0,
     };
-    bytes.len() > sign + 1 && (bytes[sign] == b'+' || bytes[sign] == b'-') && bytes[sign + 1].is_ascii_digit()
-}
-
-const fn starts_with_utc(bytes: &[u8]) -> bool {
-    let word = [
-        bytes[0].to_ascii_uppercase(),
-        bytes[1].to_ascii_uppercase(),
-        bytes[2].to_ascii_uppercase(),
-    ];
-    matches!(&word, b"UTC" | b"GMT")
-}
-
-/// More changes than these are another name.
-const MOST_CHANGES: usize = 2;
-/// So many changes, or more.
-const FAR: usize = MOST_CHANGES + 1;
-/// Longer names are nobody's.
-const LONGEST: usize = 40;
-
-/// The name that was probably meant: of the same place, or with one or two letters changed.
-pub(super) const fn nearest(wrong: &str, names: &[&'static str]) -> Option<&'static str> {
-    let wrong = wrong.as_bytes();
-    // Short words are near to everything.
-    if wrong.len() < 4 || wrong.len() > LONGEST || is_signed(wrong) {
+    let (_, rest) = bytes.split_at(word);
+    let (negative, rest) = match rest {
+        [] if word == 1 => return Some(Offset::Hours(0)),
+        [b'+', rest @ ..] => (false, rest),
+        [b'-', rest @ ..] => (true, rest),
+        // Without a sign only what looks like a time of the day.
+        [_, b':', ..] | [_, _, b':', ..] => (false, rest),
+        _ => return None,
+    };
+    let (hours, minutes) = match rest {
+        [h] => (number(b'0', *h), Some(0)),
+        [h, b':', m, n] => (number(b'0', *h), number(*m, *n)),
+        [h, g] => (number(*h, *g), Some(0)),
+        [h, g, m, n] | [h, g, b':', m, n] | [h, g, b':', m, n, b':', b'0', b'0'] => (number(*h, *g), number(*m, *n)),
+        _ => return None,
+    };
+    let (Some(hours), Some(minutes)) = (hours, minutes) else {
         return None;
-    }
-    let (mut best, mut least) = (None, FAR);
-    let mut i = 0;
-    while i < names.len() {
-        let name = names[i].as_bytes();
-        let place = place_from(name);
-        let whole = changes(wrong, name, 0);
-        // A place alone, such as `Berlin`, must be nearer.
-        let short = changes(wrong, name, place) * 2;
-        let count = if short < whole { short } else { whole };
-        if count < least {
-            (best, least) = (Some(names[i]), count);
-        }
-        i += 1;
-    }
-    best
+    };
+    let hours = if negative { -hours } else { hours };
+    let named = minutes == 0 && hours >= FIRST_HOUR && hours <= LAST_HOUR;
+    Some(if named { Offset::Hours(hours) } else { Offset::Other })
 }
 
-const fn is_signed(bytes: &[u8]) -> bool {
-    let mut i = 0;
-    while i < bytes.len() {
-        if bytes[i] == b'+' || bytes[i].is_ascii_digit() {
-            return true;
-        }
-        i += 1;
+/// The offsets with a name: `Etc/GMT+12` to `Etc/GMT-14`.
+const FIRST_HOUR: i32 = -12;
+/// See [`FIRST_HOUR`].
+const LAST_HOUR: i32 = 14;
+
+const fn number(tens: u8, ones: u8) -> Option<i32> {
+    if tens.is_ascii_digit() && ones.is_ascii_digit() {
+        Some((tens - b'0') as i32 * 10 + (ones - b'0') as i32)
+    } else {
+        None
     }
-    false
 }
 
-/// Where the last part of a name begins.
-const fn place_from(name: &[u8]) -> usize {
-    let mut from = name.len();
-    while from > 0 && name[from - 1] != b'/' {
-        from -= 1;
-    }
-    from
-}
-
-/// How many letters must be put in, taken out or changed to make `a` of `b[from..]`, without regard to case; the common distance of
-/// Levenshtein, looked at only near the diagonal, because more than [`MOST_CHANGES`] are of no interest.
-const fn changes(a: &[u8], b: &[u8], from: usize) -> usize {
-    let (a_len, b_len) = (a.len(), b.len() - from);
-    if a_len.abs_diff(b_len) > MOST_CHANGES || b_len > LONGEST {
-        return FAR;
-    }
-    let mut row = [FAR; LONGEST + 1];
-    let mut j = 0;
-    while j <= b_len && j <= MOST_CHANGES {
-        row[j] = j;
-        j += 1;
-    }
-    let mut i = 1;
-    while i <= a_len {
-        let low = i.saturating_sub(MOST_CHANGES);
-        let high = if i + MOST_CHANGES < b_len {
-            i + MOST_CHANGES
-        } else {
-            b_len
-        };
-        let mut diagonal = if low == 0 { row[0] } else { row[low - 1] };
-        let mut left = FAR;
-        let mut least = FAR;
-        let mut j = low;
-        while j <= high {
-            let above = if j < i + MOST_CHANGES { row[j] } else { FAR };
-            let mut here = above + 1;
-            if j == 0 {
-                here = i;
-            } else {
-                let differs = !is_alike(a[i - 1], b[from + j - 1]);
-                here = min(here, min(left + 1, diagonal + differs as usize));
-            }
-            diagonal = row[j];
-            row[j] = min(here, FAR);
-            left = row[j];
-            least = min(least, row[j]);
-            j += 1;
-        }
-        if least == FAR {
-            return FAR;
-        }
-        i += 1;
-    }
-    row[b_len]
-}
-
-/// Blanks and dashes are often written for underscores.
-const fn is_alike(a: u8, b: u8) -> bool {
-    a.eq_ignore_ascii_case(&b) || b == b'_' && (a == b' ' || a == b'-')
-}
-
-const fn min(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
+const fn is_utc(word: [u8; 3]) -> bool {
+    let [a, b, c] = word;
+    let word = [a.to_ascii_uppercase(), b.to_ascii_uppercase(), c.to_ascii_uppercase()];
+    matches!(&word, b"UTC" | b"GMT")
 }
 
 #[cfg(test)]
@@ -200,23 +165,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_counted_up_to_two() {
-        for (a, b, count) in [
-            ("abc", "abc", 0),
-            ("ABC", "abc", 0),
-            ("abc", "abd", 1),
-            ("abc", "ab", 1),
-            ("ab", "abc", 1),
-            ("bc", "abc", 1),
-            ("abc", "cab", 2),
-            ("abcdef", "abcd", 2),
-            ("abcd", "abcdef", 2),
-            ("abcdef", "badcfe", 3),
-            ("abc", "xyz", 3),
-            ("abcdefgh", "abc", 3),
-            ("new york", "New_York", 0),
+    fn offsets_have_hours_where_they_are_whole() {
+        for (name, hours) in [
+            ("+02:00", Some(Offset::Hours(2))),
+            ("+2", Some(Offset::Hours(2))),
+            ("-05", Some(Offset::Hours(-5))),
+            ("+0200", Some(Offset::Hours(2))),
+            ("02:00", Some(Offset::Hours(2))),
+            ("2:00", Some(Offset::Hours(2))),
+            ("UTC+2", Some(Offset::Hours(2))),
+            ("utc-12", Some(Offset::Hours(-12))),
+            ("GMT+14:00", Some(Offset::Hours(14))),
+            ("Z", Some(Offset::Hours(0))),
+            ("Z+1", Some(Offset::Hours(1))),
+            ("+00:00", Some(Offset::Hours(0))),
+            ("+02:00:00", Some(Offset::Hours(2))),
+            ("UTC-13", Some(Offset::Other)),
+            ("+15", Some(Offset::Other)),
+            ("+0530", Some(Offset::Other)),
+            ("GMT-05:30", Some(Offset::Other)),
+            ("5:45", Some(Offset::Other)),
+            ("Zulu+1", None),
+            ("UTC", None),
+            ("UTC2", None),
+            ("+", None),
+            ("+x", None),
+            ("+1:2", None),
+            ("0200", None),
+            ("", None),
+            ("EST5EDT", None),
         ] {
-            assert_eq!(changes(a.as_bytes(), b.as_bytes(), 0), count, "{a} {b}");
+            assert_eq!(offset(name), hours, "{name}");
         }
     }
 }

@@ -1,0 +1,48 @@
+//! A job of an instance by its name, or why it has no ticks.
+
+use crate::names::JobName;
+use crate::runtime::config::{Config, JobSpec};
+
+/// Why nothing can be said of a job's ticks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoTicks {
+    /// The name is no job of this instance, or the job is switched off here.
+    #[error("`{job}` is no job of this instance; it has {known}")]
+    #[non_exhaustive]
+    UnknownJob {
+        /// The name.
+        job: String,
+        /// The names of its jobs.
+        known: String,
+    },
+    /// It has no schedule.
+    #[error("`{job}` is a `while_leading` body: it lives as long as the leadership, and has no ticks")]
+    #[non_exhaustive]
+    WhileLeading {
+        /// The body's name.
+        job: JobName,
+    },
+}
+
+/// The scheduled job of a name.
+pub(super) fn scheduled<'a>(config: &'a Config, job: &str) -> Result<&'a JobSpec, NoTicks> {
+    if let Some(spec) = config.jobs.iter().find(|spec| spec.name.as_str() == job) {
+        return Ok(spec);
+    }
+    if let Some(life) = config.lives.iter().find(|life| life.name.as_str() == job) {
+        return Err(NoTicks::WhileLeading { job: life.name.clone() });
+    }
+    let scheduled = config.jobs.iter().map(|spec| spec.name.as_str());
+    let mut known: Vec<_> = scheduled
+        .chain(config.lives.iter().map(|life| life.name.as_str()))
+        .collect();
+    known.sort_unstable();
+    Err(NoTicks::UnknownJob {
+        job: job.to_owned(),
+        known: match known.as_slice() {
+            [] => "none".to_owned(),
+            some => format!("`{}`", some.join("`, `")),
+        },
+    })
+}
