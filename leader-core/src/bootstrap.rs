@@ -1,6 +1,7 @@
 //! The start of an instance: settings gathered, checked all at once, and the framework's thread started.
 
 mod fault;
+mod hooks;
 mod jobs;
 mod settings;
 mod source;
@@ -27,6 +28,7 @@ pub use wish::JobSettings;
 use crate::clock::Clock;
 use crate::event::{BACKLOG, Events, Stamped};
 use crate::instance::Instance;
+use crate::job::around::Around;
 use crate::job::extract::States;
 use crate::job::gate::Gate;
 use crate::job::record::{Job, Record};
@@ -90,6 +92,7 @@ pub struct Bootstrap {
     /// Jobs besides those that the linker collected.
     records: Vec<&'static Record>,
     states: States,
+    around: Around,
     first_start: bool,
     exclusive_id: bool,
     spread: bool,
@@ -124,6 +127,7 @@ impl Bootstrap {
             expected: Vec::new(),
             records: Vec::new(),
             states: States::default(),
+            around: Around::default(),
             first_start: false,
             exclusive_id: false,
             spread: true,

@@ -31,6 +31,7 @@ pub use instance::{
     ClockDispute, ClockStatus, FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Member, StepDownError,
     UnknownGroup, WhileLeading,
 };
+pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};
 pub use job::gate::{GroupStatus, Lead, Role};
 pub use job::outcome::{Outcome, Ran, UnknownOutcome};

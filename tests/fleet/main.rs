@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod stage;
+mod around;
 mod bootstrap;
 mod calls;
 mod cases;

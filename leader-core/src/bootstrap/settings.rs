@@ -237,6 +237,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         manual_ticks,
         clock: Clock::system(),
         states: given.states,
+        around: given.around,
         groups: gathered.groups,
         jobs: gathered.jobs,
         lives: gathered.lives,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::job::around::Around;
 use crate::job::extract::States;
 use crate::job::record::{Body, OnLoss};
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
@@ -39,6 +40,7 @@ pub(crate) struct Config {
     pub(crate) manual_ticks: bool,
     pub(crate) clock: Clock,
     pub(crate) states: States,
+    pub(crate) around: Around,
     pub(crate) groups: Vec<GroupName>,
     pub(crate) jobs: Vec<JobSpec>,
     pub(crate) lives: Vec<LifeSpec>,

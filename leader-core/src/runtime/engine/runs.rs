@@ -194,7 +194,7 @@ impl Engine {
             }),
             clock: self.shared.config.clock.clone(),
         };
-        let start = self.body_of(job, tick, origin, lead.clone());
+        let start = self.body_of(job, tick, origin, lead.clone(), Arc::clone(&control));
         let guarded = Guarded::new(start, lead, spec.on_loss, Arc::clone(&control), reporter);
         let timeout = spec.timeout.map(|timeout| now + timeout);
         let run = Run {
@@ -225,7 +225,7 @@ impl Engine {
         }
     }
 
-    fn body_of(&self, job: usize, tick: Timestamp, origin: Origin, lead: Lead) -> Start {
+    fn body_of(&self, job: usize, tick: Timestamp, origin: Origin, lead: Lead, control: Arc<Control>) -> Start {
         let shared = Arc::clone(&self.shared);
         Box::new(move || {
             let spec = &shared.config.jobs[job];
@@ -243,8 +243,18 @@ impl Engine {
                 states: &shared.config.states,
             };
             let body = (spec.body.run)(&given);
-            let scope = Scope::new(Some(Arc::clone(&shared.gates)), Some(lead.clone()));
-            Box::pin(scope::within(scope, body))
+            let scope = || Scope::new(Some(Arc::clone(&shared.gates)), Some(lead.clone()));
+            let around = &shared.config.around;
+            if around.is_empty() {
+                let body = scope::within(scope(), body);
+                return Box::pin(async move { Ending::from(body.await) });
+            }
+            // Whatever scope a middleware awaits it in, the body is in its own.
+            let body = Box::pin(scope::within(scope(), body));
+            let (on_loss, trusted) = (spec.on_loss, lead.clone());
+            let is_over = move || control.is_over() || (on_loss == OnLoss::Cancel && !trusted.is_leading());
+            let wrapped = scope::within(scope(), around.wrap(&tick, body, is_over));
+            Box::pin(async move { wrapped.await.map_or_else(Ending::not_started, Ending::from) })
         })
     }
 

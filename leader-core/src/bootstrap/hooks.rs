@@ -1,0 +1,68 @@
+//! What a program puts round its jobs: middlewares.
+
+use std::error::Error;
+use std::future::Future;
+
+use super::Bootstrap;
+use crate::job::around::Next;
+use crate::job::tick::Tick;
+
+impl Bootstrap {
+    /// Puts a middleware round the body of every job run: to open a span or a transaction, to measure, or to refuse. `next` is the body, or
+    /// the next middleware round it; the first that is given is the outermost.
+    ///
+    /// ```
+    /// use leader_core::JobError;
+    /// use tracing::Instrument;
+    ///
+    /// # fn is_on(_: &str) -> bool { true }
+    /// # fn doc() {
+    /// # let _ =
+    /// leader_core::bootstrap(leader_core::Embedded::new())
+    ///     // A span round all that the body does.
+    ///     .around(|tick, next| {
+    ///         let span = tracing::info_span!("job", name = %tick.job(), at = %tick.scheduled_at(), fence = tick.fence());
+    ///         next.instrument(span)
+    ///     })
+    ///     // A job whose flag is off is not run: its tick is recorded as `not_started`.
+    ///     .around(|tick, next| async move {
+    ///         if !is_on(tick.job().as_str()) {
+    ///             return Ok(());
+    ///         }
+    ///         next.await
+    ///     })
+    ///     // How long, and how it went. An error of its own would be the run's.
+    ///     .around(|tick, next| async move {
+    ///         let began = std::time::Instant::now();
+    ///         let result = next.await;
+    ///         tracing::info!(job = %tick.job(), took = ?began.elapsed(), ok = result.is_ok(), "measured");
+    ///         if began.elapsed().as_secs() > 3600 {
+    ///             return Err(JobError::new("more than an hour"));
+    ///         }
+    ///         result
+    ///     })
+    /// # ;
+    /// # }
+    /// ```
+    ///
+    /// **The result** is what the outermost middleware returns: its error, converted as a body's, or its panic is the run's outcome, and `Ok` is
+    /// `ok` even where the body failed. One that returns `Ok` without having run the body makes the run `not_started`, with a line in the
+    /// record that says so; its tick is decided, and not tried again. A panic of the body goes through `next.await`, and what is cut off is
+    /// dropped: what must be undone belongs into a `Drop`.
+    ///
+    /// **The guard surrounds it all.** Middlewares are polled as the body is: never when the leadership can no longer be trusted (unless the job
+    /// says `on_loss = "finish"`), never past the job's `timeout`, which counts from before the outermost, and a drain waits for them.
+    /// [`current()`](crate::current) works inside. What a middleware takes before `next.await` is time of the run. It keeps the job's slot.
+    ///
+    /// Job runs only. A plain call of a gated function is its caller's, who can wrap it, and may have any arguments, borrow, and not
+    /// be `Send`; a `while_leading` body is no run, and has no tick.
+    pub fn around<F, Fut, E>(mut self, middleware: F) -> Self
+    where
+        F: Fn(Tick, Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.around.push(middleware);
+        self
+    }
+}
