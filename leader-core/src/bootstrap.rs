@@ -30,6 +30,7 @@ use crate::event::{BACKLOG, Events, Stamped};
 use crate::instance::Instance;
 use crate::job::around::Around;
 use crate::job::extract::States;
+use crate::job::failure::Hook;
 use crate::job::gate::Gate;
 use crate::job::record::{Job, Record};
 use crate::job::scope::{self, Gates};
@@ -93,6 +94,7 @@ pub struct Bootstrap {
     records: Vec<&'static Record>,
     states: States,
     around: Around,
+    on_failure: Vec<Hook>,
     first_start: bool,
     exclusive_id: bool,
     spread: bool,
@@ -128,6 +130,7 @@ impl Bootstrap {
             records: Vec::new(),
             states: States::default(),
             around: Around::default(),
+            on_failure: Vec::new(),
             first_start: false,
             exclusive_id: false,
             spread: true,

@@ -33,6 +33,7 @@ pub use instance::{
 };
 pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};
+pub use job::failure::{FailedRun, HookOutput};
 pub use job::gate::{GroupStatus, Lead, Role};
 pub use job::outcome::{Outcome, Ran, UnknownOutcome};
 pub use job::output::{JobError, JobOutput};

@@ -11,6 +11,7 @@ mod clocks;
 mod events;
 mod freeze;
 mod herd;
+mod hooks;
 mod lives;
 mod losses;
 mod panics;

@@ -1,13 +1,54 @@
-//! What a program puts round its jobs: middlewares.
+//! What a program puts round its jobs: middlewares and failure hooks.
 
 use std::error::Error;
 use std::future::Future;
 
 use super::Bootstrap;
 use crate::job::around::Next;
+use crate::job::failure::{FailedRun, HookOutput};
+use crate::job::output::JobError;
 use crate::job::tick::Tick;
 
 impl Bootstrap {
+    /// Calls `hook` once for each run of this instance that ended badly, when the store has recorded it: with an error, with a panic, by its
+    /// `timeout`, or `fenced`, however the body ended, when the store refused the result ([`FailedRun::outcome`]).
+    ///
+    /// ```
+    /// # fn page(_: String) {}
+    /// # fn doc() {
+    /// # let _ =
+    /// leader_core::bootstrap(leader_core::Embedded::new())
+    ///     .on_failure(|run, error| async move {
+    ///         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    ///         println!("{} of {} is {}: {error}", run.job(), run.scheduled_at(), run.outcome());
+    ///     })
+    ///     // A plain closure may block: it gets a thread of the runtime's blocking pool.
+    ///     .on_failure(|run, _| page(format!("{} with fence {}", run.job(), run.fence())))
+    /// # ;
+    /// # }
+    /// ```
+    ///
+    /// The error is the body's with its causes, or the panic's text, as in the record; for a time-out and a refused result it says so.
+    ///
+    /// **Who is not told.** A run that was `cancelled` or `not_started` has lost its leadership, as at every roll-out, and that is no failure
+    /// of the job. A run that a leader finds `lost`, because the instance that ran it has died, is recorded by the store, which
+    /// tells nobody: look into [`Instance::ledger`](crate::Instance::ledger). Nor is a result told that the store never took, because it was
+    /// gone until the instance ended. All that this instance decides is in [`Instance::events`](crate::Instance::events).
+    ///
+    /// **What a hook can do.** Said several times, all hooks are called, in no order. Each call is a task of its own on the runtime that
+    /// awaits this builder (at most 16 plain closures at once have a thread): no lease, tick or run waits for it, its panic is logged, and
+    /// gated functions called in an async hook ask this instance. A shutdown waits for calls under way until the
+    /// [drain bound](Self::drain) has passed since it was asked for, with its leases given back meanwhile; a step-down does not wait. A
+    /// hook that never returns keeps its memory; with 10,000 calls under way further ones are dropped with an error in the log.
+    pub fn on_failure<F, R, Kind>(mut self, hook: F) -> Self
+    where
+        F: Fn(FailedRun, JobError) -> R + Send + Sync + 'static,
+        R: HookOutput<Kind>,
+    {
+        self.on_failure.push(R::hook(hook));
+        self
+    }
+
     /// Puts a middleware round the body of every job run: to open a span or a transaction, to measure, or to refuse. `next` is the body, or
     /// the next middleware round it; the first that is given is the outermost.
     ///

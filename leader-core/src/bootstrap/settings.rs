@@ -238,6 +238,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         clock: Clock::system(),
         states: given.states,
         around: given.around,
+        on_failure: given.on_failure,
         groups: gathered.groups,
         jobs: gathered.jobs,
         lives: gathered.lives,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::job::around::Around;
 use crate::job::extract::States;
+use crate::job::failure::Hook;
 use crate::job::record::{Body, OnLoss};
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
 use crate::schedule::planner::Rule;
@@ -41,6 +42,7 @@ pub(crate) struct Config {
     pub(crate) clock: Clock,
     pub(crate) states: States,
     pub(crate) around: Around,
+    pub(crate) on_failure: Vec<Hook>,
     pub(crate) groups: Vec<GroupName>,
     pub(crate) jobs: Vec<JobSpec>,
     pub(crate) lives: Vec<LifeSpec>,

@@ -211,10 +211,7 @@ impl Engine {
             self.ticks_wake(now),
             self.runs.next_wake(),
             self.lives.next_wake(),
-            self.stopping
-                .as_ref()
-                .filter(|stopping| !stopping.leaving)
-                .map(|stopping| stopping.bound),
+            self.stopping_wake(now),
             self.ready.as_ref().map(|(_, by)| *by),
         ]
         .into_iter()
@@ -249,8 +246,8 @@ impl Engine {
             Input::LifeEnded { id, ending } => self.life_ended(now, id, ending),
             Input::Unanswerable(panic) => std::panic::resume_unwind(Box::new(panic)),
             Input::Probed(number) => self.probed(now, number),
-            // Only wakes the drain's look.
-            Input::CallsIdle => {}
+            // Only wakes the drain's look, and that of the stop.
+            Input::CallsIdle | Input::HooksIdle => {}
             Input::Told { group, term } => {
                 if let Some(index) = self.index_of(&group) {
                     self.groups[index].election.told_of_release(now, term);

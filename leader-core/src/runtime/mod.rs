@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod engine;
 pub(crate) mod fleet;
 mod guarded;
+mod hooks;
 mod panics;
 pub(crate) mod requests;
 mod restarts;

@@ -8,6 +8,7 @@ use tokio::sync::{broadcast, mpsc, watch};
 use super::clock_status::ClockStatus;
 use super::config::Config;
 use super::engine::Input;
+use super::hooks::Hooks;
 use crate::event::{Event, Stamped};
 use crate::job::scope::Gates;
 use crate::telemetry;
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) inbox: mpsc::UnboundedSender<Input>,
     events: broadcast::Sender<Stamped>,
     clock: watch::Sender<ClockStatus>,
+    pub(crate) hooks: Hooks,
     /// The last event has been told.
     stopped: AtomicBool,
 }
@@ -44,6 +46,7 @@ impl Shared {
                 holds_ticks: true,
                 ..ClockStatus::default()
             }),
+            hooks: Hooks::default(),
             stopped: AtomicBool::new(false),
         }
     }

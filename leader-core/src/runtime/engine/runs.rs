@@ -1,5 +1,6 @@
 //! Runs: started on the user's runtime, kept alive by heartbeats, and settled.
 
+mod failures;
 mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,9 @@ use crate::runtime::guarded::{Control, Ending, Guarded, Start, Witness};
 use crate::runtime::shared::Shared;
 use crate::store::{Beats, End};
 use results::Ended;
+
+/// Which try of a run each is: none is tried again yet.
+const ATTEMPT: u32 = 1;
 
 /// What names a run on this instance: each group counts its fences for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -234,7 +238,7 @@ impl Engine {
                 origin,
                 scheduled_at: tick,
                 started_at: shared.config.clock.wall(),
-                attempt: 1,
+                attempt: ATTEMPT,
                 lead: lead.clone(),
             });
             let given = Given {
@@ -312,6 +316,7 @@ impl Engine {
         }
         let ended = Ended {
             job: run.job,
+            term: run.term,
             tick: run.tick,
             origin: run.origin,
             resting: run.owed.then_some((run.job, run.term)),

@@ -331,7 +331,7 @@ impl Engine {
                     let owed = claim.want == Want::Owed;
                     self.start_run(now, index, term, job, claim.tick, fence, origin, owed, asker.take());
                 } else {
-                    self.not_started(index, fence, job, claim.tick, origin, asker.take());
+                    self.not_started(index, term, fence, job, claim.tick, origin, asker.take());
                 }
                 if planned && claim.want == Want::Owed {
                     self.planner.rest(job, claim.tick);
