@@ -28,8 +28,8 @@ pub use clock::{Clock, Moment};
 pub use election::{Lost, Oddity};
 pub use event::{Event, Events, EventsError, Stamped};
 pub use instance::{
-    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Member, StepDownError,
-    UnknownGroup, WhileLeading,
+    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Load, Member,
+    StepDownError, UnknownGroup, WhileLeading,
 };
 pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};

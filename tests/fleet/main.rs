@@ -15,6 +15,7 @@ mod hooks;
 mod lives;
 mod losses;
 mod panics;
+mod places;
 mod recovery;
 mod requests;
 mod rights;

@@ -1,4 +1,4 @@
-//! What a program puts round its jobs: middlewares and failure hooks.
+//! What a program puts round its jobs: middlewares, failure hooks, and how many run at once.
 
 use std::error::Error;
 use std::future::Future;
@@ -104,6 +104,23 @@ impl Bootstrap {
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         self.around.push(middleware);
+        self
+    }
+
+    /// The most job bodies that run at once on this instance, at least 1; as many as come, unless given. Runs by hand count too, and go
+    /// first; `while_leading` bodies and plain gated calls do not.
+    ///
+    /// A due tick for which there is no place waits, the longest due first. It is not claimed meanwhile: should leadership move, it
+    /// is the next leader's to decide, by its age. Here a tick that was due in time and waited is late, never missed, and runs
+    /// however long that took; `grace` and `missed` have no say in it, and `timeout` counts from its start. Towards its own job it is
+    /// like a run that takes longer: the ticks of the job that fall due behind it are decided together with it, and are `overlap_skipped`
+    /// while it runs. What was missed before it came to wait stays what `missed` makes of it.
+    ///
+    /// A place is free again when the body's future has returned or been dropped. So one that hangs, or blocks its thread
+    /// whatever its `timeout` says, keeps it: give jobs a `timeout`, and blocking code to `spawn_blocking`.
+    /// [`Instance::load`](crate::Instance::load) tells how many run and wait.
+    pub fn max_concurrent_jobs(mut self, most: usize) -> Self {
+        self.max_concurrent_jobs = Some(most);
         self
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::fault::{BootstrapError, Fault};
@@ -26,6 +27,7 @@ const VARIABLES: &[&str] = &[
     "LEADER_FOLLOW_STORE_CLOCK",
     "LEADER_INSTANCE_ID",
     "LEADER_JOBS",
+    "LEADER_MAX_CONCURRENT_JOBS",
     "LEADER_NAMESPACE",
     "LEADER_REDIS_URL",
     "LEADER_REQUIRE_STORE",
@@ -192,6 +194,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .unwrap_or(given.drain);
     let first_start = faults.keep(vars.flag("LEADER_FIRST_START")).unwrap_or(false) || given.first_start;
     faults.keep(vars.flag("LEADER_REQUIRE_STORE"));
+    let max_concurrent_jobs = max_concurrent_jobs(vars, given.max_concurrent_jobs, &mut faults);
     let candidacy = candidacy(vars, given.candidacy.clone(), &mut faults);
     let source = std::mem::replace(&mut given.source, Err(Fault::NoStore));
     let source = faults.keep(source);
@@ -239,6 +242,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         states: given.states,
         around: given.around,
         on_failure: given.on_failure,
+        max_concurrent_jobs,
         groups: gathered.groups,
         jobs: gathered.jobs,
         lives: gathered.lives,
@@ -257,6 +261,16 @@ fn check_labels(version: Option<&str>, labels: &BTreeMap<String, String>, faults
     if labels.len() > MAX_LABELS {
         faults.0.push(Fault::TooManyLabels { count: labels.len() });
     }
+}
+
+fn max_concurrent_jobs(vars: Vars, given: Option<usize>, faults: &mut Faults) -> Option<NonZeroUsize> {
+    const NAME: &str = "LEADER_MAX_CONCURRENT_JOBS";
+    if let Some(text) = vars.get(NAME) {
+        let most = text.parse();
+        return faults.keep(most.map_err(|_| refused(NAME, &text, "write a number from 1 on")));
+    }
+    let most = given?;
+    faults.keep(NonZeroUsize::new(most).ok_or(Fault::NoPlaces))
 }
 
 fn candidacy(vars: Vars, given: Candidacy, faults: &mut Faults) -> Candidacy {

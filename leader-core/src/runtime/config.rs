@@ -1,6 +1,7 @@
 //! What an instance was given, checked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) states: States,
     pub(crate) around: Around,
     pub(crate) on_failure: Vec<Hook>,
+    /// The most job bodies at once; `None` for as many as come.
+    pub(crate) max_concurrent_jobs: Option<NonZeroUsize>,
     pub(crate) groups: Vec<GroupName>,
     pub(crate) jobs: Vec<JobSpec>,
     pub(crate) lives: Vec<LifeSpec>,

@@ -9,6 +9,7 @@ mod inspection;
 mod link;
 mod lives;
 mod moves;
+mod places;
 mod probes;
 mod requests;
 mod restart;
@@ -61,6 +62,7 @@ struct Engine {
     skew: Skew,
     ticks: ticks::Ticks,
     runs: runs::Runs,
+    places: places::Places,
     lives: lives::Lives,
     inspection: inspection::Inspection,
     roster: roster::Roster,
@@ -138,6 +140,7 @@ impl Engine {
             skew: kept.skew,
             ticks: ticks::Ticks::default(),
             runs: runs::Runs::default(),
+            places: places::Places::default(),
             lives: kept.lives,
             inspection: kept.inspection,
             roster: kept.roster,
@@ -192,6 +195,7 @@ impl Engine {
         self.drains_turn(now);
         self.stopping_turn(now);
         self.ready_turn(now);
+        self.show_load();
     }
 
     fn next_wake(&mut self) -> Moment {

@@ -6,6 +6,7 @@ pub(crate) mod engine;
 pub(crate) mod fleet;
 mod guarded;
 mod hooks;
+pub(crate) mod load;
 mod panics;
 pub(crate) mod requests;
 mod restarts;

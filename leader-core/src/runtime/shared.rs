@@ -9,6 +9,7 @@ use super::clock_status::ClockStatus;
 use super::config::Config;
 use super::engine::Input;
 use super::hooks::Hooks;
+use super::load::Load;
 use crate::event::{Event, Stamped};
 use crate::job::scope::Gates;
 use crate::telemetry;
@@ -22,6 +23,7 @@ pub(crate) struct Shared {
     pub(crate) inbox: mpsc::UnboundedSender<Input>,
     events: broadcast::Sender<Stamped>,
     clock: watch::Sender<ClockStatus>,
+    load: watch::Sender<Load>,
     pub(crate) hooks: Hooks,
     /// The last event has been told.
     stopped: AtomicBool,
@@ -46,6 +48,7 @@ impl Shared {
                 holds_ticks: true,
                 ..ClockStatus::default()
             }),
+            load: watch::Sender::default(),
             hooks: Hooks::default(),
             stopped: AtomicBool::new(false),
         }
@@ -69,6 +72,16 @@ impl Shared {
 
     pub(crate) fn show_clock(&self, status: ClockStatus) {
         self.clock.send_replace(status);
+    }
+
+    /// How much there is to do.
+    pub(crate) fn load(&self) -> Load {
+        *self.load.borrow()
+    }
+
+    pub(crate) fn show_load(&self, load: Load) {
+        self.load
+            .send_if_modified(|shown| std::mem::replace(shown, load) != load);
     }
 
     pub(crate) fn has_stopped(&self) -> bool {

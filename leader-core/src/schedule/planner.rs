@@ -120,7 +120,7 @@ impl Planner {
 
     /// The decisions due now, by job; each job is then busy until [`answered`](Self::answered). A job that is `held` is
     /// decided when it is [released](Self::release).
-    pub fn due(&mut self, now: Timestamp, held: impl Fn(usize) -> bool) -> Vec<(usize, Vec<Step>)> {
+    pub fn due(&mut self, now: Timestamp, mut held: impl FnMut(usize) -> bool) -> Vec<(usize, Vec<Step>)> {
         let mut all = Vec::new();
         while let Some(at) = self.next_wake() {
             // A timer that fires early finds nothing due: the planned tick is compared with the time, never a timer.
@@ -162,6 +162,19 @@ impl Planner {
             plan.late_from = plan.late_from.or_else(|| plan.rule.schedule.next(plan.cursor));
             plan.wake = None;
         }
+    }
+
+    /// A job that is held waits for no fault of its own: what would simply run now, and what falls due until it is
+    /// [released](Self::release), is late then, however old. Gives when the first of its ticks was due.
+    pub fn wait(&mut self, job: usize, now: Timestamp) -> Timestamp {
+        let Some(plan) = self.plans.get_mut(&job) else {
+            return now;
+        };
+        let newest = plan.rule.newest_due(now).filter(|tick| *tick > plan.cursor);
+        let late = newest.and_then(|newest| plan.first_late(newest, now));
+        plan.late_from = Some(late.map_or(now, |tick| plan.rule.due(tick)));
+        let first = plan.rule.schedule.next(plan.cursor);
+        first.map_or(now, |tick| plan.rule.due(tick))
     }
 
     /// The reason to hold a job is gone.

@@ -132,6 +132,16 @@ impl Runs {
         begun.map(|run| run.job).collect::<BTreeSet<_>>().into_iter()
     }
 
+    /// Every run that has not ended, begun or not: its job and the term it was claimed in.
+    pub(super) fn bodies(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.running.values().map(|run| (run.job, run.term))
+    }
+
+    /// How many these are.
+    pub(super) fn count(&self) -> usize {
+        self.running.len()
+    }
+
     /// Drops whatever still runs.
     pub(super) fn end_all(&self) {
         self.running.values().for_each(|run| run.control.end(Ran::Cancelled));

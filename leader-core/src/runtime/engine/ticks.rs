@@ -4,6 +4,10 @@ mod ahead;
 #[cfg(feature = "testing")]
 mod extra;
 mod patience;
+mod under_way;
+
+#[cfg(feature = "testing")]
+pub(super) use extra::ByHand;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -137,6 +141,7 @@ impl Engine {
     pub(super) fn forget_ticks(&mut self, index: Group) {
         for job in &self.groups[index].jobs {
             self.planner.end(*job);
+            self.places.forget(*job);
         }
     }
 
@@ -148,6 +153,8 @@ impl Engine {
     }
 
     pub(super) fn ticks_turn(&mut self, now: Moment) {
+        #[cfg(feature = "testing")]
+        self.by_hand_turn(now);
         for index in 0..self.groups.len() {
             let state = &self.groups[index];
             if let (Some(term), Some(_)) = (state.taken_over, state.take_over_again.filter(|at| now >= *at)) {
@@ -156,9 +163,8 @@ impl Engine {
         }
         let held = self.holds_ticks();
         // A claim that overtakes the result of the run before it would find that run open.
-        let runs = &self.runs;
-        let due = (!held).then(|| self.planner.due(self.planning.at(now), |job| runs.is_untold(job)));
-        if let Some(due) = due.filter(|due| !due.is_empty()) {
+        let due = if held { Vec::new() } else { self.due(now) };
+        if !due.is_empty() {
             let flight = self.claims(due);
             self.send_claims(now, flight);
         }
