@@ -109,10 +109,7 @@ impl Instance {
     #[must_use]
     pub fn jobs(&self) -> Vec<JobStatus> {
         let config = &self.shared.config;
-        let wall = config.clock.wall();
-        // By the fleet's time: a wall clock may be wrong by hours.
-        let ahead = self.shared.clock().offset.unwrap_or_default();
-        let now = wall.checked_sub(ahead).unwrap_or(wall);
+        let now = self.store_time();
         let scheduled = config.jobs.iter().map(|job| JobStatus {
             name: job.name.clone(),
             group: job.group.clone(),
@@ -130,6 +127,13 @@ impl Instance {
         let mut jobs: Vec<_> = scheduled.chain(live).collect();
         jobs.sort_by(|a, b| a.name.cmp(&b.name));
         jobs
+    }
+
+    /// The store's time, as far as it is known: a wall clock may be wrong by hours.
+    fn store_time(&self) -> Timestamp {
+        let wall = self.shared.config.clock.wall();
+        let ahead = self.shared.clock().offset.unwrap_or_default();
+        wall.checked_sub(ahead).unwrap_or(wall)
     }
 
     /// What the instance knows of its own clock and of the store's, as of its last look: at least two in each TTL.
@@ -179,12 +183,12 @@ impl Instance {
     /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual; `None` when
     /// the job is not this instance's, or has no schedule.
     ///
-    /// These are planned instants by this machine's clock, whoever leads; nothing is asked of the store.
+    /// These are planned instants, whoever leads, from the store's time on as far as it is known; nothing is asked of the store.
     #[must_use]
     pub fn preview(&self, job: &str, count: usize) -> Option<Vec<Planned>> {
         let config = &self.shared.config;
         let spec = config.jobs.iter().find(|spec| spec.name.as_str() == job)?;
-        Some(spec.rule.schedule.preview(config.clock.wall(), count))
+        Some(spec.rule.schedule.preview(self.store_time(), count))
     }
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.

@@ -37,7 +37,7 @@ pub use job::failure::{FailedRun, HookOutput};
 pub use job::gate::{GroupStatus, Lead, Role};
 pub use job::outcome::{Outcome, Ran, UnknownOutcome};
 pub use job::output::{JobError, JobOutput};
-pub use job::record::{Job, OnLoss};
+pub use job::record::{Job, OnLoss, Overlap};
 pub use job::scope::{Skipped, current};
 pub use job::tick::{Origin, Tick};
 #[cfg(feature = "macros")]

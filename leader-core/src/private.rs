@@ -7,7 +7,7 @@ pub use inventory::submit;
 
 pub use crate::job::extract::{Extract, ExtractLeading, Given, Needs};
 pub use crate::job::output::JobOutput;
-pub use crate::job::record::{BodyFuture, Job, OnLoss, Record, Trigger};
+pub use crate::job::record::{BodyFuture, Job, OnLoss, Overlap, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
 pub use crate::names::DEFAULT_GROUP;
 pub use crate::schedule::Days;
@@ -81,6 +81,16 @@ pub const fn timezone(name: &'static str) -> &'static str {
 pub const fn every(period: &'static str) -> Trigger {
     let _ = crate::schedule::Every::checked(period);
     Trigger::Every(period)
+}
+
+/// A checked number of missed ticks.
+///
+/// # Panics
+/// When the number is out of bounds; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn max_missed(count: u32) -> u32 {
+    crate::schedule::missed::checked_max(count)
 }
 
 /// A checked duration.
@@ -158,6 +168,18 @@ mod tests {
         Err(format!("{} {by} {none:?}", tick.fence()))
     }
 
+    const MOST: u32 = 7;
+
+    #[leader_only(
+        group = "tokens",
+        every = "1h",
+        missed = "all",
+        max_missed = MOST,
+        max_age = "2h",
+        overlap = "replace"
+    )]
+    async fn caught_up() {}
+
     #[leader_only(group = "tokens", while_leading)]
     async fn standing(lead: Lead) {
         assert_eq!(lead.fence(), 8);
@@ -216,6 +238,14 @@ mod tests {
             ("scheduled", "tokens", module_path!())
         );
         assert!(record.timeout.is_some() && record.grace.is_none());
+        assert_eq!(
+            (record.max_missed, record.max_age, record.overlap),
+            (100, None, Overlap::Skip)
+        );
+        let record = caught_up::RECORD;
+        assert_eq!((record.missed, record.max_missed), (Missed::All, MOST));
+        let two_hours = Duration::from_secs(7200);
+        assert_eq!((record.max_age, record.overlap), (Some(two_hours), Overlap::Replace));
         assert!(matches!(standing::RECORD.trigger, Trigger::WhileLeading));
     }
 }

@@ -11,9 +11,8 @@ use crate::words;
 pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
     let mut attrs = model.function.attrs.clone();
     let lines: Vec<_> = attrs.iter().map(line).collect();
-    let is_heading = |line: &Option<String>| line.as_deref().is_some_and(|line| line.trim_start().starts_with("# "));
     let first_doc = lines.iter().position(Option::is_some);
-    let heading = lines.iter().position(is_heading).filter(|at| Some(*at) != first_doc);
+    let heading = first_heading(&lines).filter(|at| Some(*at) != first_doc);
     let after_docs = lines.iter().rposition(Option::is_some).map_or(0, |at| at + 1);
     let told_errors = lines.iter().flatten().any(|line| line.trim() == "# Errors");
 
@@ -37,6 +36,16 @@ pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
     attrs.splice(after_docs..after_docs, errors);
     attrs.splice(place..place, ours);
     attrs
+}
+
+/// The first heading. In an example, what rustdoc hides begins like one.
+fn first_heading(lines: &[Option<String>]) -> Option<usize> {
+    let mut in_example = false;
+    lines.iter().position(|line| {
+        let line = line.as_deref().unwrap_or_default().trim_start();
+        in_example ^= line.starts_with("```") || line.starts_with("~~~");
+        !in_example && line.starts_with("# ")
+    })
 }
 
 fn where_it_runs(model: &Model) -> String {

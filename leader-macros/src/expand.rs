@@ -298,14 +298,20 @@ fn settings(model: &Model, constants: &mut Constants) -> TokenStream {
         ("jitter", &model.jitter),
         ("timeout", &model.timeout),
         ("grace", &model.grace),
+        ("max_age", &model.max_age),
     ] {
         if let Some(expr) = expr {
             let duration = quote_spanned!(span=> ::core::time::Duration);
             set(word, duration, converted(model, "duration", expr));
         }
     }
+    if let Some(expr) = &model.max_missed {
+        let number = quote_spanned!(span=> u32);
+        set("max_missed", number, converted(model, "max_missed", expr));
+    }
     let words = [
         ("missed", "Missed", &model.missed),
+        ("overlap", "Overlap", &model.overlap),
         ("on_loss", "OnLoss", &model.on_loss),
     ];
     let words = words.into_iter().filter_map(|(word, ty, variant)| {

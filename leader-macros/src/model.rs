@@ -36,8 +36,11 @@ pub(crate) struct Model {
     pub(crate) jitter: Option<Expr>,
     pub(crate) timeout: Option<Expr>,
     pub(crate) grace: Option<Expr>,
+    pub(crate) max_missed: Option<Expr>,
+    pub(crate) max_age: Option<Expr>,
     /// The variants of `Missed` and `OnLoss`.
     pub(crate) missed: Option<Ident>,
+    pub(crate) overlap: Option<Ident>,
     pub(crate) on_loss: Option<Ident>,
     pub(crate) arguments: Vec<Argument>,
     /// What is put out of a function with mistakes is as good as the mistakes allow, and registers nothing.
@@ -107,6 +110,9 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         timeout: text(Key::Timeout),
         grace: text(Key::Grace),
         missed: word(Key::Missed).as_ref().map(variant),
+        max_missed: text(Key::MaxMissed),
+        max_age: text(Key::MaxAge),
+        overlap: word(Key::Overlap).as_ref().map(variant),
         on_loss: word(Key::OnLoss).as_ref().map(variant),
         arguments: arguments(&mut function.sig),
         faulty: !errors.is_empty(),

@@ -1,12 +1,21 @@
 //! What options need of each other.
 
 use crate::diagnostics::Errors;
-use crate::options::{Key, Options};
+use crate::options::{Key, Options, Value};
 
 /// What starts a body.
 pub(crate) const TRIGGERS: &[Key] = &[Key::Cron, Key::Every, Key::WhileLeading];
 const NEED_CRON: &[Key] = &[Key::Timezone, Key::Days];
-const NEED_SCHEDULE: &[Key] = &[Key::Jitter, Key::Timeout, Key::Grace, Key::Missed, Key::OnLoss];
+const NEED_SCHEDULE: &[Key] = &[
+    Key::Jitter,
+    Key::Timeout,
+    Key::Grace,
+    Key::Missed,
+    Key::MaxMissed,
+    Key::MaxAge,
+    Key::Overlap,
+    Key::OnLoss,
+];
 const NO_TICKS: &str = "a `while_leading` body has no ticks; it lives as long as the leadership";
 
 /// One trigger, and no option that it has no use for.
@@ -31,13 +40,46 @@ pub(crate) fn check(options: &Options, errors: &mut Errors) {
         }
     }
     let message = match first {
-        Some(Key::Cron | Key::Every) => return,
+        Some(Key::Cron | Key::Every) => {
+            check_missed(options, errors);
+            return;
+        }
         Some(_) => NO_TICKS.to_owned(),
         None => format!("add `{}` or `{}`", Key::Cron.example(), Key::Every.example()),
     };
     for given in options.among(NEED_SCHEDULE) {
         let word = given.key.word();
         errors.on(&given.at, format!("`{word}` needs `cron` or `every`: {message}"));
+    }
+}
+
+/// The bounds of a catch-up need one that they can bound.
+fn check_missed(options: &Options, errors: &mut Errors) {
+    let word = match options.get(Key::Missed).map(|given| &given.value) {
+        Some(Value::Literal(word)) => word.value(),
+        Some(_) => return,
+        None => "latest".to_owned(),
+    };
+    if let Some(given) = options.get(Key::MaxMissed)
+        && word != "all"
+    {
+        let message = format!(
+            "`max_missed` needs `missed = \"all\"`: with `missed = \"{word}\"`, {}",
+            if word == "skip" {
+                "no missed tick runs"
+            } else {
+                "which is the default, one run stands for all missed ticks"
+            }
+        );
+        errors.on(&given.at, message);
+    }
+    if let Some(given) = options.get(Key::MaxAge)
+        && word == "skip"
+    {
+        errors.on(
+            &given.at,
+            "`max_age` needs `missed = \"latest\"` or `missed = \"all\"`: with `missed = \"skip\"` no missed tick runs, however young",
+        );
     }
 }
 

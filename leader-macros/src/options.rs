@@ -21,6 +21,9 @@ pub(crate) enum Key {
     Timeout,
     Grace,
     Missed,
+    MaxMissed,
+    MaxAge,
+    Overlap,
     OnLoss,
     Crate,
 }
@@ -32,6 +35,8 @@ enum Kind {
     Text,
     /// A string literal.
     Literal,
+    /// A whole number, or a constant expression of type `u32`.
+    Number,
     /// One of these string literals.
     Word(&'static [&'static str]),
     /// A path.
@@ -71,8 +76,16 @@ const TABLE: &[Row] = &[
     row(
         Key::Missed,
         "missed",
-        Kind::Word(&["skip", "latest"]),
+        Kind::Word(&["skip", "latest", "all"]),
         "missed = \"latest\"",
+    ),
+    row(Key::MaxMissed, "max_missed", Kind::Number, "max_missed = 20"),
+    row(Key::MaxAge, "max_age", Kind::Text, "max_age = \"2h\""),
+    row(
+        Key::Overlap,
+        "overlap",
+        Kind::Word(&["skip", "wait", "replace", "allow"]),
+        "overlap = \"skip\"",
     ),
     row(
         Key::OnLoss,
@@ -249,12 +262,17 @@ fn ungroup(mut expr: Expr) -> Expr {
 fn checked(row: &Row, expr: Expr) -> syn::Result<Value> {
     let Row { word, example, .. } = row;
     match (row.kind, expr) {
-        (Kind::Text, expr @ Expr::Lit(ExprLit { lit: Lit::Str(_), .. })) => Ok(Value::Text(expr)),
+        (Kind::Text, expr @ Expr::Lit(ExprLit { lit: Lit::Str(_), .. }))
+        | (Kind::Number, expr @ Expr::Lit(ExprLit { lit: Lit::Int(_), .. })) => Ok(Value::Text(expr)),
         (Kind::Text, Expr::Lit(other)) => Err(syn::Error::new_spanned(
             other,
             format!("`{word}` takes a string or a constant: write `{example}`"),
         )),
-        (Kind::Text, expr) => Ok(Value::Text(expr)),
+        (Kind::Number, other @ (Expr::Lit(_) | Expr::Unary(_))) => Err(syn::Error::new_spanned(
+            other,
+            format!("`{word}` takes a whole number or a constant: write `{example}`"),
+        )),
+        (Kind::Text | Kind::Number, expr) => Ok(Value::Text(expr)),
         (
             Kind::Literal,
             Expr::Lit(ExprLit {

@@ -455,10 +455,28 @@ fn a_function_with_wrong_options_keeps_its_gate() {
                 }
             }
             ::core::compile_error! {
-                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `on_loss`, `crate`"
+                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `crate`"
             }
         "#]],
     );
+}
+
+/// Lines of an example that rustdoc hides begin like a heading.
+#[test]
+fn an_example_is_not_taken_apart() {
+    for fence in ["```", "~~~"] {
+        let docs = format!("/// Sends it.\n///\n/// {fence}\n/// # use shop::send;\n/// send();\n/// {fence}\n");
+        let text = pretty("", &format!("{docs}async fn send() {{}}"));
+        let ours = "///\n/// Runs only on the leader of group `default`.\n";
+        assert!(text.starts_with(&(docs.clone() + ours)), "{text}");
+        // One after it is.
+        let text = pretty(
+            "",
+            &format!("{docs}///\n/// # Panics\n/// Never.\nasync fn send() {{}}"),
+        );
+        let heading = "/// Runs only on the leader of group `default`.\n///\n/// # Panics\n";
+        assert!(text.contains(heading), "{text}");
+    }
 }
 
 #[test]
@@ -563,7 +581,10 @@ fn every_key_has_its_row_and_its_example_is_right() {
         assert_eq!((key.word(), key.example()), (word, example));
         let needed = match key {
             Key::Timezone | Key::Days => r#"cron = "0 9 1-7 * MON", "#,
-            Key::Jitter | Key::Timeout | Key::Grace | Key::Missed | Key::OnLoss => r#"every = "1h", "#,
+            Key::MaxMissed => r#"every = "1h", missed = "all", "#,
+            Key::Jitter | Key::Timeout | Key::Grace | Key::Missed | Key::MaxAge | Key::Overlap | Key::OnLoss => {
+                r#"every = "1h", "#
+            }
             _ => "",
         };
         assert!(
@@ -582,6 +603,7 @@ fn a_wrong_value_is_the_only_thing_told_of_its_option() {
     for (key, word, example) in options::words() {
         let wrong: &[&str] = match key {
             Key::WhileLeading => &["while_leading = true", "while_leading(true)"],
+            Key::MaxMissed => &["", " =", " = \"1\"", " = 1.5", " = -1", "(1)", " = ?"],
             _ => &["", " =", " = 1", " = b\"x\"", "(\"x\")", " = ?"],
         };
         for value in wrong {

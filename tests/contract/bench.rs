@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
-    Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, End, JobLedger, Passed, RedisStore, Release,
-    Renewal, Renewed, SettleBatch, Settled, Store, TakeOver, TakenOver, Verdict, Want, in_namespace,
+    Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, End, JobLedger, Overlap, Passed, RedisStore,
+    Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Verdict, Want, in_namespace,
 };
 use leader_core::{Embedded, GroupName, Holder, InstanceId, JobName, MissedReason, Namespace, Ran};
 use leader_tests::RedisServer;
@@ -131,7 +131,7 @@ impl Bench {
             term,
             ttl,
         };
-        let mut answers = self.store.renew(vec![renewal], Vec::new()).await;
+        let mut answers = self.store.renew(vec![renewal], Vec::new()).await.renewed;
         assert_eq!(answers.len(), 1);
         answers.pop().unwrap().unwrap()
     }
@@ -149,7 +149,14 @@ impl Bench {
             group: self.group.clone(),
             fences: fences.to_vec(),
         };
-        assert!(self.store.renew(Vec::new(), vec![beats]).await.is_empty());
+        assert!(self.beats(beats).await.is_empty(), "nothing is replaced");
+    }
+
+    /// Gives signs of life; the runs that are to end.
+    pub(crate) async fn beats(&self, beats: Beats) -> Vec<Replaced> {
+        let told = self.store.renew(Vec::new(), vec![beats]).await;
+        assert!(told.renewed.is_empty());
+        told.replaced
     }
 
     pub(crate) async fn release(&self, holder: &Holder, term: u64, draining_since: Option<Timestamp>) {
@@ -188,6 +195,7 @@ impl Bench {
             known: 0,
             claiming: claims.iter().map(|claim| claim.number).min().unwrap_or(u64::MAX),
             silence: LONG,
+            patience: LONG,
             connected: Duration::ZERO,
             claims,
         }
@@ -280,6 +288,7 @@ pub(crate) fn claim(name: &str, number: u64, cursor: Timestamp, tick: Timestamp,
         tick,
         cursor,
         want,
+        overlap: Overlap::Skip,
         passed: Vec::new(),
         alive: Vec::new(),
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use leader_core::__seam::{
     Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, JobLedger,
-    Passed, Release, Renewal, Renewed, SettleBatch, TakeOver, TakenOver, Verdict, Want,
+    Overlap, Passed, Release, Renewal, Renewed, SettleBatch, TakeOver, TakenOver, Verdict, Want,
 };
 use leader_core::{GroupName, Holder, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -310,6 +310,7 @@ impl Pair {
                 .store
                 .renew(vec![renewal], Vec::new())
                 .await
+                .renewed
                 .pop()
                 .unwrap()
                 .unwrap();
@@ -383,9 +384,15 @@ impl Pair {
                 jobs: asked.iter().map(|name| job(name)).collect(),
             };
             answers.push(match bench.store.take_over(request).await.unwrap() {
-                TakenOver::Yours { late_from, cursors, .. } => {
+                TakenOver::Yours {
+                    late_from,
+                    cursors,
+                    waiting,
+                    ..
+                } => {
                     let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
-                    Some((late_from.map(|at| names.instant(at)), cursors))
+                    let waiting: Vec<_> = waiting.into_iter().map(|at| at.map(|at| names.instant(at))).collect();
+                    Some((late_from.map(|at| names.instant(at)), cursors, waiting))
                 }
                 TakenOver::NotYours => None,
             });
@@ -393,7 +400,10 @@ impl Pair {
         // A server that answers within one millisecond tells two jobs the same now, the other may not.
         tokio::time::sleep(INSTANT * 2).await;
         let answer = self.agree(&format!("take over {group} {holder} {term:?} {asked:?}"), both(answers));
-        for (name, cursor) in asked.iter().zip(answer.map(|(_, cursors)| cursors).unwrap_or_default()) {
+        for (name, cursor) in asked
+            .iter()
+            .zip(answer.map(|(_, cursors, _)| cursors).unwrap_or_default())
+        {
             self.cursors.insert((group.clone(), name), cursor);
         }
     }
@@ -420,10 +430,25 @@ impl Pair {
             Want::Run,
             Want::Run,
             Want::Run,
+            Want::Run,
+            Want::Waited,
+            Want::Waited,
             Want::Owed,
             Want::Settle,
             Want::Extra(Origin::Manual),
             Want::Extra(Origin::Backfill),
+        ]);
+        // What waits is most often the last tick that was decided.
+        let tick = match want {
+            Want::Waited if self.choice.chance(80) => cursor,
+            _ => tick,
+        };
+        let overlap = *self.choice.of(&[
+            Overlap::Skip,
+            Overlap::Wait,
+            Overlap::Wait,
+            Overlap::Replace,
+            Overlap::Allow,
         ]);
         let passed = (0..self.choice.below(3)).map(|_| {
             let reason = *self.choice.of(MissedReason::ALL);
@@ -462,6 +487,7 @@ impl Pair {
             tick,
             from,
             want,
+            overlap,
             passed,
             alive,
         }
@@ -502,6 +528,8 @@ impl Pair {
                 known: 0,
                 claiming,
                 silence: if impatient { INSTANT } else { LONG },
+                // A large batch is several steps of Redis, and time passes between them.
+                patience: if impatient && wishes.len() < 100 { INSTANT } else { LONG },
                 connected: if connected { LONG } else { Duration::ZERO },
                 claims: wishes.iter().map(|wish| wish.spell(names)).collect(),
             };
@@ -518,7 +546,7 @@ impl Pair {
         let what = format!("claim {group} {holder} {term:?} impatient {impatient} connected {connected} {wishes:?}");
         let replies: Vec<Reply> = self.agree(&what, both(answers)).unwrap_or_default();
         for (wish, reply) in wishes.iter().zip(replies) {
-            let scheduled = !matches!(wish.want, Want::Extra(_));
+            let scheduled = matches!(wish.want, Want::Run | Want::Owed | Want::Settle);
             match reply {
                 Reply::Won(fence) => {
                     self.fences.push((group.clone(), wish.name, fence));
@@ -526,13 +554,13 @@ impl Pair {
                         self.cursors.insert((group.clone(), wish.name), wish.tick);
                     }
                 }
-                Reply::Overlapped | Reply::Passed => {
+                Reply::Overlapped | Reply::Waits | Reply::Passed if scheduled => {
                     self.cursors.insert((group.clone(), wish.name), wish.tick);
                 }
                 Reply::Moved(cursor) => {
                     self.cursors.insert((group.clone(), wish.name), cursor);
                 }
-                Reply::Busy => {}
+                Reply::Overlapped | Reply::Waits | Reply::Passed | Reply::Replacing | Reply::Busy => {}
             }
         }
         // Fences are as good as terms for what a candidate has seen.
@@ -589,14 +617,16 @@ impl Pair {
         let group = self.choice.of(&self.groups.clone()).clone();
         let of_group = self.fences.iter().rev().filter(|(other, ..)| *other == group);
         let fences: Vec<_> = of_group.take(6).map(|(.., fence)| *fence).collect();
-        for (bench, names) in &self.sides {
+        let mut answers = Vec::new();
+        for (bench, names) in &mut self.sides {
             let beats = Beats {
                 group: group.clone(),
                 fences: fences.iter().map(|fence| names.numbers[fence.0].1).collect(),
             };
-            bench.store.renew(Vec::new(), vec![beats]).await;
+            let replaced = bench.beats(beats).await.into_iter();
+            answers.push(replaced.map(|run| names.number(&group, run.fence)).collect::<Vec<_>>());
         }
-        self.log.push(format!("beat {group} {fences:?}"));
+        self.agree(&format!("beat {group} {fences:?}"), both(answers));
     }
 
     async fn enrol(&mut self) {
@@ -679,6 +709,7 @@ struct Wish {
     tick: At,
     from: At,
     want: Want,
+    overlap: Overlap,
     passed: Vec<(MissedReason, i64, i64, u64)>,
     alive: Vec<Minted>,
 }
@@ -697,6 +728,7 @@ impl Wish {
             tick: names.spell(self.tick),
             cursor: names.spell(self.from),
             want: self.want,
+            overlap: self.overlap,
             passed: self.passed.iter().map(passed).collect(),
             alive: self.alive.iter().map(|fence| names.numbers[fence.0].1).collect(),
         }
@@ -707,6 +739,8 @@ impl Wish {
 enum Reply {
     Won(Minted),
     Overlapped,
+    Waits,
+    Replacing,
     Passed,
     Busy,
     Moved(At),
@@ -717,6 +751,8 @@ impl Reply {
         match *reply {
             ClaimReply::Won { fence } => Self::Won(names.number(group, fence).expect("a fence is a number")),
             ClaimReply::Overlapped => Self::Overlapped,
+            ClaimReply::Waits => Self::Waits,
+            ClaimReply::Replacing => Self::Replacing,
             ClaimReply::Passed => Self::Passed,
             ClaimReply::Busy => Self::Busy,
             ClaimReply::Moved { cursor } => Self::Moved(names.instant(cursor)),
@@ -731,6 +767,7 @@ struct Ledger {
     cursor: Option<At>,
     counts: BTreeMap<Outcome, u64>,
     open: Vec<Run>,
+    waiting: Option<At>,
     records: Vec<Record>,
 }
 
@@ -781,6 +818,7 @@ impl Ledger {
             cursor: ledger.cursor.map(|at| names.instant(at)),
             counts: ledger.counts.clone(),
             open,
+            waiting: ledger.waiting.map(|at| names.instant(at)),
             records,
         }
     }

@@ -431,7 +431,7 @@ async fn each_of_a_batch_is_judged_on_its_own(bench: Bench) {
         ttl: LONG,
     };
     let renewals = groups.iter().zip(&terms).map(renewal).collect();
-    let answers = bench.store.renew(renewals, Vec::new()).await;
+    let answers = bench.store.renew(renewals, Vec::new()).await.renewed;
     assert_eq!(answers.len(), groups.len());
     for (n, answer) in answers.into_iter().enumerate() {
         match answer.unwrap() {
@@ -445,7 +445,7 @@ async fn each_of_a_batch_is_judged_on_its_own(bench: Bench) {
 
 async fn nothing_asked_is_nothing_answered(bench: Bench) {
     assert!(bench.store.campaign(Vec::new()).await.is_empty());
-    assert!(bench.store.renew(Vec::new(), Vec::new()).await.is_empty());
+    assert!(bench.store.renew(Vec::new(), Vec::new()).await.renewed.is_empty());
     assert!(bench.store.claim(Vec::new()).await.is_empty());
     assert!(bench.store.settle(Vec::new()).await.is_empty());
     bench.beat(&[]).await;

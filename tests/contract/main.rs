@@ -11,6 +11,7 @@ mod leases;
 mod ledger;
 mod odd;
 mod oom;
+mod overlap;
 mod quarantine;
 mod requests;
 mod roster;

@@ -35,11 +35,13 @@ async fn an_unknown_job_starts_now(bench: Bench) {
         now,
         late_from,
         cursors,
+        waiting,
     } = bench.take_over(&a, term, &["one", "two"]).await
     else {
         panic!("not yours");
     };
     assert_eq!((late_from, cursors.as_slice()), (None, &[now, now][..]));
+    assert_eq!(waiting, [None, None]);
     let ledger = bench.ledger("one").await;
     assert_eq!((ledger.since, ledger.cursor), (Some(now), Some(now)));
     assert_eq!((ledger.decided(), ledger.pending()), (0, 0));

@@ -12,6 +12,8 @@ on_each_store!(
     a_wall_clock_that_is_stepped_while_it_leads_moves_no_tick,
     one_wrong_clock_of_three_stops_nothing,
     two_clocks_that_are_wrong_in_different_ways_stop_nothing,
+    two_clocks_that_come_to_be_wrong_alike_stop_everyone,
+    a_leadership_that_changes_hands_in_a_dispute_holds_too,
     a_fleet_that_disagrees_with_the_store_claims_nothing_until_it_agrees,
     a_fleet_that_starts_in_disagreement_claims_nothing,
     an_operator_may_say_that_the_store_is_right,
@@ -33,6 +35,8 @@ async fn fleet<const N: usize>(ground: &Ground, stage: &Stage, ahead: [SignedDur
             .instance(id, &stage.of(id), ["steady", "standing"])
             .timing(timing())
             .spread(false)
+            // Whoever only watches a group reads the roster in each TTL, and would hear of everything.
+            .campaign(true)
             .__wall_ahead(ahead);
         fleet.push(instance.await.unwrap());
     }
@@ -150,6 +154,11 @@ async fn a_wall_clock_that_is_stepped_while_it_leads_moves_no_tick(ground: Groun
         next.duration_since(Timestamp::now()).abs() < SignedDuration::from_secs(3),
         "{next}"
     );
+    let previewed = leader.preview("steady", 1).unwrap()[0].at;
+    assert!(
+        previewed.duration_since(Timestamp::now()).abs() < SignedDuration::from_secs(3),
+        "{previewed}"
+    );
     none_is_missing(&ran(&stage));
     assert_eq!((disputes(&diary), agreements(&diary)), (vec![], 0));
     assert_eq!(
@@ -204,6 +213,78 @@ async fn two_clocks_that_are_wrong_in_different_ways_stop_nothing(ground: Ground
     none_is_missing(&ticks[before..]);
     assert!(diaries.iter().all(|diary| disputes(diary).is_empty()));
     stop(fleet).await;
+}
+
+/// Whoever's own clock is right hears of it too.
+async fn two_clocks_that_come_to_be_wrong_alike_stop_everyone(ground: Ground) {
+    let stage = Stage::new();
+    let fleet = fleet(&ground, &stage, [0, 1, 2].map(hours)).await;
+    let diaries: Vec<_> = fleet.iter().map(Diary::of).collect();
+    leads(&fleet[0], "steady").await;
+    stage.has_played("steady", 2).await;
+    for round in 1..=2 {
+        step(&fleet[2..], hours(-1));
+        for diary in &diaries {
+            eventually(SOON, "everyone says so", || async { disputes(diary).len() == round }).await;
+            assert_eq!(disputes(diary)[round - 1], (60, 2, 3));
+        }
+        let before = all_hold(&fleet, &stage).await;
+        // Parted, they are still wrong, and one that is mended ends it.
+        step(&fleet[2..], hours(1));
+        tokio::time::sleep(timing().ttl()).await;
+        assert_eq!(stage.played("steady").len(), before);
+        step(&fleet[2..], hours(-2));
+        for diary in &diaries {
+            eventually(SOON, "everyone agrees", || async { agreements(diary) == round }).await;
+        }
+        stage.has_played("steady", before + 2).await;
+        step(&fleet[2..], hours(2));
+        eventually(SOON, "it is wrong again", || async {
+            let offset = fleet[0].fleet().await.unwrap()[2].clock_offset.unwrap();
+            offset > hours(1)
+        })
+        .await;
+    }
+    stop(fleet).await;
+}
+
+async fn a_leadership_that_changes_hands_in_a_dispute_holds_too(ground: Ground) {
+    let stage = Stage::new();
+    let fleet = fleet(&ground, &stage, [hours(0); 2]).await;
+    let diaries: Vec<_> = fleet.iter().map(Diary::of).collect();
+    leads(&fleet[0], "steady").await;
+    stage.has_played("steady", 2).await;
+    step(&fleet, hours(1));
+    for diary in &diaries {
+        eventually(SOON, "everyone says so", || async { disputes(diary).len() == 1 }).await;
+    }
+    let before = all_hold(&fleet, &stage).await;
+    let began = Instant::now();
+    fleet[0].step_down("steady").await.unwrap();
+    assert!(began.elapsed() < timing().ttl(), "{:?}", began.elapsed());
+    leads(&fleet[1], "steady").await;
+    // An engine that starts anew has not forgotten it, either.
+    testing::panic(&fleet[1]);
+    let diary = &diaries[1];
+    let panicked = |event: &Event| matches!(event, Event::EnginePanicked { .. }).then_some(());
+    diary.tells("the panic", panicked).await;
+    eventually(SOON, "one of them leads", || async {
+        fleet.iter().any(|instance| instance.is_leader("steady"))
+    })
+    .await;
+    tokio::time::sleep(ms(2_000)).await;
+    assert_eq!(stage.played("steady").len(), before, "nothing is claimed");
+    assert!(fleet.iter().all(|instance| instance.clock().holds_ticks));
+    // The take-over was held, and is made now.
+    step(&fleet, hours(-1));
+    stage.has_played("steady", before + 3).await;
+    ran(&stage);
+    // A shutdown waits for no agreement.
+    step(&fleet, hours(1));
+    all_hold(&fleet, &stage).await;
+    let began = Instant::now();
+    stop(fleet).await;
+    assert!(began.elapsed() < timing().ttl(), "{:?}", began.elapsed());
 }
 
 async fn a_fleet_that_disagrees_with_the_store_claims_nothing_until_it_agrees(ground: Ground) {
@@ -392,5 +473,39 @@ async fn one_alone_follows_the_store_forwards_and_waits_for_it_backwards() {
     stage.has_played("steady", before + 3).await;
     let ticks = ran(&stage);
     none_is_missing(&ticks[before - 2..]);
+    stop(fleet).await;
+}
+
+/// What fell due in a drain runs one tick after another, by the clock that plans: not by the store's, which was set back meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fell_due_in_a_drain_runs_in_turn_though_the_store_went_back() {
+    let _among = among_others().await;
+    let (ground, clock) = ground_with_a_clock();
+    let stage = Stage::new();
+    stage.part("steady", |_| async {
+        tokio::time::sleep(ms(200)).await;
+        Ok(())
+    });
+    let fleet = fleet(&ground, &stage, [hours(0); 2]).await;
+    leads(&fleet[0], "steady").await;
+    stage.has_played("steady", 2).await;
+    let (caller, drained) = (fleet[0].clone(), Instant::now());
+    let call = tokio::spawn(async move { caller.group("steady").run(tokio::time::sleep(ms(4_500))).await });
+    tokio::time::sleep(ms(50)).await;
+    let leaver = fleet[0].clone();
+    let leaving = tokio::spawn(async move { leaver.step_down("steady").await });
+    tokio::time::sleep(ms(2_200)).await;
+    let back = SignedDuration::from_secs(-8);
+    step(&fleet, back);
+    clock.step_wall(back);
+    leaving.await.unwrap().unwrap();
+    assert!(drained.elapsed() > ms(4_000), "the call is waited for");
+    call.await.unwrap().unwrap();
+    leads(&fleet[1], "steady").await;
+    let stands = fleet[1].clock().planning_error.unwrap();
+    assert!(stands > ms(3_000), "{stands:?}");
+    let before = stage.played("steady").len();
+    stage.has_played("steady", before + 3).await;
+    none_is_missing(&ran(&stage));
     stop(fleet).await;
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use leader_core::{Embedded, Event, Instance, Origin, Outcome, Ran};
+use leader_core::{Embedded, Event, Instance, Origin, Outcome, Ran, testing};
 use leader_tests::eventually;
 use tokio::sync::Notify;
 
@@ -15,6 +16,8 @@ on_each_store!(
     a_timeout_gives_the_place_to_the_next,
     what_waits_is_taken_by_the_next_leader,
     a_job_that_overlaps_itself_needs_no_place,
+    runs_beside_each_other_need_a_place_each,
+    a_tick_behind_its_own_run_finds_a_place,
 );
 
 /// All due each second.
@@ -34,6 +37,30 @@ async fn is_accounted_for(instance: &Instance, job: &str) {
     );
 }
 
+/// Bodies that take so long, and how many of all of them there were at once.
+fn slow<const N: usize>(stage: &Stage, jobs: [(&'static str, Duration); N]) -> Arc<AtomicUsize> {
+    struct Within(Arc<AtomicUsize>);
+    impl Drop for Within {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+    let (at_once, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    for (job, takes) in jobs {
+        let (at_once, most) = (Arc::clone(&at_once), Arc::clone(&most));
+        stage.part(job, move |_| {
+            let (at_once, most) = (Arc::clone(&at_once), Arc::clone(&most));
+            async move {
+                most.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                let _within = Within(at_once);
+                tokio::time::sleep(takes).await;
+                Ok(())
+            }
+        });
+    }
+    most
+}
+
 /// A body that waits for a word, and goes on with all later ones.
 fn hangs(stage: &Stage, job: &'static str) -> Arc<Notify> {
     let go_on = Arc::new(Notify::new());
@@ -49,23 +76,8 @@ fn hangs(stage: &Stage, job: &'static str) -> Arc<Notify> {
 }
 
 async fn with_one_place_the_jobs_of_each_second_run_one_after_another(ground: Ground) {
-    let (stage, at_once, most) = (
-        Stage::new(),
-        Arc::new(AtomicUsize::new(0)),
-        Arc::new(AtomicUsize::new(0)),
-    );
-    for job in JOBS {
-        let (at_once, most) = (Arc::clone(&at_once), Arc::clone(&most));
-        stage.part(job, move |_| {
-            let (at_once, most) = (Arc::clone(&at_once), Arc::clone(&most));
-            async move {
-                most.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                tokio::time::sleep(ms(50)).await;
-                at_once.fetch_sub(1, Ordering::SeqCst);
-                Ok(())
-            }
-        });
-    }
+    let stage = Stage::new();
+    let most = slow(&stage, JOBS.map(|job| (job, ms(50))));
     let instance = ground
         .instance("a", &stage, GROUPS)
         .max_concurrent_jobs(1)
@@ -281,6 +293,75 @@ async fn a_job_that_overlaps_itself_needs_no_place(ground: Ground) {
     is_accounted_for(&instance, "steady").await;
     go_on.notify_one();
     instance.shutdown().await;
+}
+
+async fn runs_beside_each_other_need_a_place_each(ground: Ground) {
+    let stage = Stage::new();
+    // Two and a half at once, had they as many places as they wanted.
+    let most = slow(&stage, [("beside", ms(2_500))]);
+    let instance = ground
+        .instance("a", &stage, ["beside"])
+        .max_concurrent_jobs(2)
+        .await
+        .unwrap();
+    stage.has_played("beside", 7).await;
+    assert_eq!(most.load(Ordering::SeqCst), 2, "bodies at once");
+    is_accounted_for(&instance, "beside").await;
+    let counts = instance.ledger("beside").await.unwrap().counts;
+    assert!(
+        counts.keys().all(|outcome| *outcome == Outcome::Ran(Ran::Ok)),
+        "{counts:?}"
+    );
+    // Each tick in its turn, however late.
+    let ticks: Vec<_> = stage
+        .played("beside")
+        .iter()
+        .map(|played| played.scheduled_at)
+        .collect();
+    for pair in ticks.windows(2) {
+        assert_eq!(pair[1].duration_since(pair[0]).as_secs(), 1, "{ticks:?}");
+    }
+    instance.shutdown().await;
+}
+
+/// One that waits for the run before it comes in its turn, and one that takes its place has it at once.
+async fn a_tick_behind_its_own_run_finds_a_place(ground: Ground) {
+    let stage = Stage::new();
+    let jobs = [
+        ("waits", ms(1_300)),
+        ("replaces", ms(60_000)),
+        ("first", ms(20)),
+        ("second", ms(20)),
+    ];
+    let most = slow(&stage, jobs);
+    let waiting = ground
+        .instance("a", &stage.of("a"), ["waits", "pair"])
+        .max_concurrent_jobs(1)
+        .await
+        .unwrap();
+    for job in ["waits", "first", "second"] {
+        stage.has_played(job, 4).await;
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 1, "bodies at once");
+    for job in ["first", "second"] {
+        is_accounted_for(&waiting, job).await;
+    }
+    waiting.shutdown().await;
+    let replacing = ground
+        .instance("b", &stage.of("b"), ["replaces"])
+        .max_concurrent_jobs(1)
+        .await
+        .unwrap();
+    stage.has_played("replaces", 4).await;
+    assert_eq!(most.load(Ordering::SeqCst), 1, "bodies at once");
+    let counts = replacing.ledger("replaces").await.unwrap().counts;
+    assert!(
+        counts
+            .get(&Outcome::Ran(Ran::Cancelled))
+            .is_some_and(|count| *count >= 2),
+        "{counts:?}"
+    );
+    testing::kill(&replacing);
 }
 
 #[tokio::test]

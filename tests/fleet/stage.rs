@@ -185,6 +185,46 @@ pub(crate) mod jobs {
         stage.perform(tick).await
     }
 
+    #[leader_only(group = "waits", every = "1s", overlap = "wait", on_loss = "finish")]
+    pub(crate) async fn waits(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "replaces", every = "1s", overlap = "replace", on_loss = "finish")]
+    pub(crate) async fn replaces(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "beside", every = "1s", overlap = "allow", on_loss = "finish")]
+    pub(crate) async fn beside(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "off", every = "10m", missed = "skip")]
+    pub(crate) async fn skipping(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "off", every = "10m")]
+    pub(crate) async fn newest(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "off", every = "10m", missed = "all", max_missed = 20)]
+    pub(crate) async fn everything(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "off", every = "10m", missed = "all", max_age = "95m")]
+    pub(crate) async fn young(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "off", every = "1s", missed = "skip")]
+    pub(crate) async fn rested(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
     #[leader_only(group = "pair", every = "1s")]
     pub(crate) async fn first(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
         stage.perform(tick).await

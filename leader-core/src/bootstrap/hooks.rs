@@ -30,8 +30,8 @@ impl Bootstrap {
     ///
     /// The error is the body's with its causes, or the panic's text, as in the record; for a time-out and a refused result it says so.
     ///
-    /// **Who is not told.** A run that was `cancelled` or `not_started` has lost its leadership, as at every roll-out, and that is no failure
-    /// of the job. A run that a leader finds `lost`, because the instance that ran it has died, is recorded by the store, which
+    /// **Who is not told.** A run that was `cancelled` or `not_started` has lost its leadership, as at every roll-out, or its place to a later
+    /// tick, and that is no failure of the job. A run that a leader finds `lost`, because the instance that ran it has died, is recorded by the store, which
     /// tells nobody: look into [`Instance::ledger`](crate::Instance::ledger). Nor is a result told that the store never took, because it was
     /// gone until the instance ended. All that this instance decides is in [`Instance::events`](crate::Instance::events).
     ///
@@ -113,8 +113,11 @@ impl Bootstrap {
     /// A due tick for which there is no place waits, the longest due first. It is not claimed meanwhile: should leadership move, it
     /// is the next leader's to decide, by its age. Here a tick that was due in time and waited is late, never missed, and runs
     /// however long that took; `grace` and `missed` have no say in it, and `timeout` counts from its start. Towards its own job it is
-    /// like a run that takes longer: the ticks of the job that fall due behind it are decided together with it, and are `overlap_skipped`
-    /// while it runs. What was missed before it came to wait stays what `missed` makes of it.
+    /// like a run that takes longer: the ticks of the job that fall due behind it are decided after it, as `overlap` says (`skip`:
+    /// they are `overlap_skipped`). What was missed before it came to wait stays what `missed` makes of it.
+    ///
+    /// A job that runs needs no other place for its next tick, unless its runs may overlap (`overlap = "allow"`), where each has its own.
+    /// With `overlap = "replace"` the new run has the place of the old one: should that not listen, both run for a while.
     ///
     /// A place is free again when the body's future has returned or been dropped. So one that hangs, or blocks its thread
     /// whatever its `timeout` says, keeps it: give jobs a `timeout`, and blocking code to `spawn_blocking`.

@@ -64,6 +64,7 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
                 group,
                 rule,
                 timeout: record.timeout,
+                overlap: record.overlap,
                 on_loss: record.on_loss,
                 body,
             }),

@@ -11,7 +11,7 @@ use super::source::Source;
 use super::time_zones::TimeZones;
 use super::{Bootstrap, jobs};
 use crate::clock::Clock;
-use crate::job::record::Record;
+use crate::job::record::{Overlap, Record};
 use crate::names::{GroupName, Holder, InstanceId, Namespace, ServiceName};
 use crate::runtime::config::{Candidacy, Config};
 use crate::runtime::shared::Shared;
@@ -208,7 +208,12 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .extend(given.states.doubled.iter().map(|state| Fault::DoubledState { state }));
 
     let time_zones = TimeZones::chosen(given.system_time_zones, vars, &mut faults);
-    let gathered = jobs::gather(&given, vars, &time_zones, &mut faults);
+    let mut gathered = jobs::gather(&given, vars, &time_zones, &mut faults);
+    if max_concurrent_jobs.is_some() {
+        // Each of their claims needs a place of its own.
+        let overlapping = gathered.jobs.iter_mut().filter(|job| job.overlap == Overlap::Allow);
+        overlapping.for_each(|job| job.rule.one_at_a_time = true);
+    }
     if let Candidacy::Only(only) = &candidacy {
         let strangers = only.iter().filter(|group| !gathered.groups.contains(group));
         let ours: Vec<_> = gathered.groups.iter().map(GroupName::as_str).collect();

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::fault::Fault;
 use super::settings::{Faults, Vars, job_prefix, refused};
 use super::time_zones::TimeZones;
-use crate::job::record::{Record, Trigger};
-use crate::schedule::planner::{self, DEFAULT_GRACE, Rule};
+use crate::job::record::{Overlap, Record, Trigger};
+use crate::schedule::planner::{self, Rule};
 use crate::schedule::{Cron, Days, Schedule, ScheduleError, Zone, parse_duration};
 
 /// Changes to one job; given to [`Bootstrap::job`](super::Bootstrap::job). A setting that is not named here stays the attribute's.
@@ -179,12 +179,16 @@ impl Wishes<'_> {
         };
         let grace = self.duration("grace", changes.grace.as_ref(), self.record.grace);
         let jitter = self.duration("jitter", changes.jitter.as_ref(), self.record.jitter);
+        let rule = Rule::new(schedule?);
         Some(Wish::Scheduled(Rule {
-            schedule: schedule?,
-            grace: grace.unwrap_or(DEFAULT_GRACE),
+            grace: grace.unwrap_or(rule.grace),
             missed: self.record.missed,
+            max_missed: self.record.max_missed,
+            max_age: self.record.max_age,
             jitter: jitter.unwrap_or_default(),
             seed: planner::seed(self.record.name),
+            one_at_a_time: self.record.overlap == Overlap::Replace,
+            ..rule
         }))
     }
 

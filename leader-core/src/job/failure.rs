@@ -76,8 +76,8 @@ impl FailedRun {
         self.ran
     }
 
-    /// What the store made of that: the same, or [`Outcome::Fenced`] when it had settled the run before, as another leader does with
-    /// one that shows no sign of life. The ledger then has that other word for it, and [`ran`](Self::ran), which may be `ok`, is known
+    /// What the store made of that: the same, or [`Outcome::Fenced`] when the run had been settled before, as by another leader when
+    /// it shows no sign of life, or when it does not make way for a later one. The ledger then has that other word for it, and [`ran`](Self::ran), which may be `ok`, is known
     /// here alone.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
@@ -87,15 +87,14 @@ impl FailedRun {
 
 /// What is wrong with a run that ended so; `None` when nothing is, or nothing that its instance has to be told of.
 ///
-/// Not `cancelled` nor `not_started`: those are what a hand-over or a lost leadership does to a run, at each roll-out.
+/// Not `cancelled` nor `not_started`: those are what a hand-over or a lost leadership does to a run, at each roll-out, and a later tick
+/// that takes its place.
 pub(crate) fn failure(ran: Ran, outcome: Outcome, text: &str) -> Option<JobError> {
     let said = |otherwise: &str| JobError(if text.is_empty() { otherwise } else { text }.to_owned());
     match (ran, outcome) {
         // Nothing of it was run, whoever settled it.
         (Ran::NotStarted, _) => None,
-        (_, Outcome::Fenced) => Some(said(
-            "its result was refused: the run had been settled, or taken over, by another leader",
-        )),
+        (_, Outcome::Fenced) => Some(said("its result was refused: the run had been settled before")),
         (Ran::Error | Ran::Panic, _) => Some(said("")),
         (Ran::TimedOut, _) => Some(said("it took longer than the job's timeout, and was dropped")),
         (Ran::Ok | Ran::Cancelled | Ran::Lost, _) => None,

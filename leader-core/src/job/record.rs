@@ -9,7 +9,7 @@ use super::extract::{Given, Needs};
 use super::output::JobError;
 use super::scope::Skipped;
 use crate::schedule::Days;
-use crate::schedule::missed::Missed;
+use crate::schedule::missed::{DEFAULT_MAX_MISSED, Missed};
 
 /// How a run's body ended by itself.
 #[doc(hidden)]
@@ -29,6 +29,36 @@ pub enum OnLoss {
     Cancel,
     /// It may finish; until then it keeps the job's overlap slot, and its fence is what protects the data.
     Finish,
+}
+
+/// What becomes of a tick whose job still runs for an earlier one, on whatever instance.
+///
+/// Ticks that are owed, because they were missed or fell into a drain, run one after another under each of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Overlap {
+    /// It is not run.
+    #[default]
+    Skip,
+    /// It waits, and runs when the earlier one has ended; one that waits already is coalesced into it.
+    Wait,
+    /// The earlier one is cancelled, and it runs when that has ended, or after two renewal intervals in any case: its higher fence is
+    /// what protects the data from a body that does not listen.
+    Replace,
+    /// It runs beside the earlier one.
+    Allow,
+}
+
+impl Overlap {
+    /// The word for the store.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Wait => "wait",
+            Self::Replace => "replace",
+            Self::Allow => "allow",
+        }
+    }
 }
 
 /// What starts a body.
@@ -61,6 +91,9 @@ pub struct Record {
     pub(crate) timeout: Option<Duration>,
     pub(crate) grace: Option<Duration>,
     pub(crate) missed: Missed,
+    pub(crate) max_missed: u32,
+    pub(crate) max_age: Option<Duration>,
+    pub(crate) overlap: Overlap,
     pub(crate) on_loss: OnLoss,
     pub(crate) body: Option<Body>,
 }
@@ -104,6 +137,9 @@ impl Record {
             timeout: None,
             grace: None,
             missed: Missed::Latest,
+            max_missed: DEFAULT_MAX_MISSED,
+            max_age: None,
+            overlap: Overlap::Skip,
             on_loss: OnLoss::Cancel,
             body: None,
         }
@@ -162,6 +198,27 @@ impl Record {
     #[must_use]
     pub const fn missed(self, missed: Missed) -> Self {
         Self { missed, ..self }
+    }
+
+    /// The most missed ticks that are run.
+    #[must_use]
+    pub const fn max_missed(self, max_missed: u32) -> Self {
+        Self { max_missed, ..self }
+    }
+
+    /// The age from which a missed tick is not run.
+    #[must_use]
+    pub const fn max_age(self, max_age: Duration) -> Self {
+        Self {
+            max_age: Some(max_age),
+            ..self
+        }
+    }
+
+    /// What becomes of a tick while the job runs.
+    #[must_use]
+    pub const fn overlap(self, overlap: Overlap) -> Self {
+        Self { overlap, ..self }
     }
 
     /// What happens to a running body when its leadership ends.

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::job::around::Around;
 use crate::job::extract::States;
 use crate::job::failure::Hook;
-use crate::job::record::{Body, OnLoss};
+use crate::job::record::{Body, OnLoss, Overlap};
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
 use crate::schedule::planner::Rule;
 use crate::timing::Timing;
@@ -77,6 +77,7 @@ pub(crate) struct JobSpec {
     pub(crate) group: GroupName,
     pub(crate) rule: Rule,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) overlap: Overlap,
     pub(crate) on_loss: OnLoss,
     pub(crate) body: Body,
 }

@@ -189,6 +189,8 @@ impl Engine {
         self.roster_turn(now);
         self.probes_turn(now);
         self.elections_turn(now);
+        #[cfg(feature = "testing")]
+        self.by_hand_turn(now);
         self.ticks_turn(now);
         self.runs_turn(now);
         self.lives_turn(now);
@@ -228,7 +230,14 @@ impl Engine {
         let now = self.now();
         match input {
             Input::Campaigned(answers) => self.campaigned(now, answers),
-            Input::Renewed { sent, answers } => self.renewed(now, sent, answers),
+            Input::Renewed {
+                sent,
+                answers,
+                replaced,
+            } => {
+                self.renewed(now, sent, answers);
+                self.end_replaced(&replaced);
+            }
             Input::Released { group, attempt, answer } => self.released(now, group, attempt, &answer),
             Input::TakenOver {
                 group,

@@ -61,13 +61,23 @@ struct Introduction {
     started_at: Option<Timestamp>,
     draining: bool,
     wedged: bool,
-    /// Its wall clock disagrees with the store's; by how much, each sign of life says.
-    astray: bool,
+    doubt: Doubt,
     groups: BTreeSet<String>,
     jobs: BTreeMap<String, BTreeMap<String, String>>,
     labels: BTreeMap<String, String>,
     ttl_ms: u64,
     time_zones: String,
+}
+
+/// What an instance holds against the store's clock; by how much its own differs, each sign of life says. When it changes, all read
+/// the roster and judge: those whose own clock is right, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Doubt {
+    /// Its wall clock disagrees.
+    pub(crate) astray: bool,
+    /// So do those of most of the fleet, as it sees them.
+    pub(crate) disputes: bool,
 }
 
 /// What changes.
@@ -85,7 +95,7 @@ pub(crate) fn introduction(
     started_at: Timestamp,
     draining: bool,
     wedged: bool,
-    astray: bool,
+    doubt: Doubt,
 ) -> String {
     let mut jobs: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let scheduled = config
@@ -108,7 +118,7 @@ pub(crate) fn introduction(
         started_at: Some(started_at),
         draining,
         wedged,
-        astray,
+        doubt,
         groups: groups.map(ToString::to_string).collect(),
         jobs,
         labels: config.labels.clone(),

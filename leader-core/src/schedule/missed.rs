@@ -11,6 +11,33 @@ pub enum Missed {
     /// The latest of them is run, once; the others are coalesced into it.
     #[default]
     Latest,
+    /// Each of them is run, one after another, oldest first, within the job's bounds.
+    All,
+}
+
+/// How many missed ticks a job runs at most, unless it says otherwise.
+pub const DEFAULT_MAX_MISSED: u32 = 100;
+
+/// The most missed ticks that a job can ask to run.
+pub const MOST_MISSED: u32 = 10_000;
+
+/// Checks `max_missed` at compile time.
+///
+/// # Panics
+/// Unless it is 1 to [`MOST_MISSED`].
+#[must_use]
+#[track_caller]
+pub const fn checked_max(count: u32) -> u32 {
+    assert!(
+        count > 0,
+        "`max_missed = 0` runs no missed tick: write `missed = \"skip\"` in place of both"
+    );
+    assert!(
+        count <= MOST_MISSED,
+        "`max_missed` is more than 10000: a catch-up runs one tick after another, and regular ones wait behind it; write a \
+         smaller number, or bound it by `max_age`"
+    );
+    count
 }
 
 /// Why a missed tick was not run.

@@ -4,6 +4,7 @@
 //! time, and the next is made from the cursor that the store answered.
 
 mod jitter;
+mod plan;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -12,8 +13,9 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Schedule;
-use super::missed::{Missed, MissedReason, Passed};
+use super::missed::{DEFAULT_MAX_MISSED, Missed, Passed};
 pub use jitter::seed;
+use plan::Plan;
 
 /// How late a tick may be and still simply run, unless the job says otherwise; never more than the distance to the next tick.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
@@ -30,10 +32,33 @@ pub struct Rule {
     pub grace: Duration,
     /// What becomes of later ones.
     pub missed: Missed,
+    /// The most of them that are run; the oldest go first.
+    pub max_missed: u32,
+    /// Older ones are not run.
+    pub max_age: Option<Duration>,
     /// The most that a tick is due later than planned.
     pub jitter: Duration,
     /// What [`seed`] gives for the job's name: jobs of one schedule have offsets of their own.
     pub seed: u64,
+    /// Whether a tick may have to be asked for again, which those after it must not overtake.
+    pub one_at_a_time: bool,
+}
+
+impl Rule {
+    /// A schedule's, with what jobs get that say nothing more.
+    #[must_use]
+    pub fn new(schedule: Schedule) -> Self {
+        Self {
+            schedule,
+            grace: DEFAULT_GRACE,
+            missed: Missed::Latest,
+            max_missed: DEFAULT_MAX_MISSED,
+            max_age: None,
+            jitter: Duration::ZERO,
+            seed: 0,
+            one_at_a_time: false,
+        }
+    }
 }
 
 /// One step of a decision.
@@ -45,8 +70,8 @@ pub struct Step {
     pub cursor: Timestamp,
     /// What the tick is to become.
     pub kind: StepKind,
-    /// What becomes of the ticks between the two.
-    pub passed: Option<Passed>,
+    /// What becomes of the ticks between the two, in order.
+    pub passed: Vec<Passed>,
 }
 
 /// What a step's tick is to become.
@@ -56,6 +81,8 @@ pub enum StepKind {
     Run,
     /// A run that is owed; the job's next decision waits for its end.
     Owed,
+    /// A run of the tick that waits in the store, unless an earlier one has not ended.
+    Waited,
     /// The last of the passed ones.
     Settle,
 }
@@ -70,19 +97,6 @@ pub struct Planner {
     decided: BTreeMap<usize, Timestamp>,
 }
 
-#[derive(Debug)]
-struct Plan {
-    rule: Rule,
-    cursor: Timestamp,
-    /// Ticks that are due from here on are late, however old.
-    late_from: Option<Timestamp>,
-    /// Late ticks that were due up to here are run one after another: nobody could have run them in time.
-    in_turn_until: Option<Timestamp>,
-    wake: Option<Timestamp>,
-    /// Due, and not to be decided yet.
-    held: bool,
-}
-
 impl Planner {
     /// Begins to plan a job from its cursor, or from where it was [ended](Self::end) when that is later. What fell due from
     /// `late_from` until `now` is late, whatever the policy, and is run one tick after another.
@@ -95,6 +109,8 @@ impl Planner {
             in_turn_until: late_from.map(|_| now),
             wake: None,
             held: false,
+            waiting: None,
+            blocked: false,
         };
         self.plans.insert(job, plan);
         self.await_next(job);
@@ -136,7 +152,11 @@ impl Planner {
             if plan.held {
                 continue;
             }
-            let steps = plan.decide(now);
+            plan.blocked = false;
+            let mut steps = plan.decide(now);
+            if steps.is_empty() {
+                steps.extend(plan.waited(now));
+            }
             if steps.is_empty() {
                 self.await_next(job);
             } else {
@@ -165,16 +185,54 @@ impl Planner {
     }
 
     /// A job that is held waits for no fault of its own: what would simply run now, and what falls due until it is
-    /// [released](Self::release), is late then, however old. Gives when the first of its ticks was due.
-    pub fn wait(&mut self, job: usize, now: Timestamp) -> Timestamp {
+    /// [released](Self::release), is late then, however old. Gives when the first of its ticks was due, the one that waits in the store
+    /// included.
+    pub fn queue(&mut self, job: usize, now: Timestamp) -> Timestamp {
         let Some(plan) = self.plans.get_mut(&job) else {
             return now;
         };
         let newest = plan.rule.newest_due(now).filter(|tick| *tick > plan.cursor);
         let late = newest.and_then(|newest| plan.first_late(newest, now));
         plan.late_from = Some(late.map_or(now, |tick| plan.rule.due(tick)));
-        let first = plan.rule.schedule.next(plan.cursor);
+        let waiting = plan.waiting.map(|(tick, _)| tick);
+        let first = waiting.or_else(|| plan.rule.schedule.next(plan.cursor));
         first.map_or(now, |tick| plan.rule.due(tick))
+    }
+
+    /// The tick waits in the store until an earlier run has ended: looks at `at` whether it has, or when one [ends](Self::ended).
+    pub fn wait(&mut self, job: usize, tick: Timestamp, at: Timestamp) {
+        if let Some(plan) = self.plans.get_mut(&job) {
+            plan.waiting = Some((tick, at));
+        }
+        self.await_next(job);
+    }
+
+    /// The tick that waited, and does no longer.
+    pub fn waits_no_longer(&mut self, job: usize) -> Option<Timestamp> {
+        let (tick, _) = self.plans.get_mut(&job)?.waiting.take()?;
+        Some(tick)
+    }
+
+    /// Asks for a new decision at `at`, or as soon as a run of the job [ends](Self::ended).
+    pub fn look_when_ended(&mut self, job: usize, at: Timestamp) {
+        if let Some(plan) = self.plans.get_mut(&job) {
+            plan.blocked = true;
+        }
+        self.look_at(job, at);
+    }
+
+    /// A run of the job has ended: whatever waits for that is looked at.
+    pub fn ended(&mut self, job: usize, now: Timestamp) {
+        let Some(plan) = self.plans.get_mut(&job) else { return };
+        if let Some((_, at)) = &mut plan.waiting {
+            *at = (*at).min(now);
+            // A decision under way ends with a look of its own.
+            if plan.wake.is_some() {
+                self.await_next(job);
+            }
+        } else if std::mem::take(&mut plan.blocked) && plan.wake.is_some() {
+            self.look_at(job, now);
+        }
     }
 
     /// The reason to hold a job is gone.
@@ -211,115 +269,12 @@ impl Planner {
 
     fn await_next(&mut self, job: usize) {
         let Some(plan) = self.plans.get_mut(&job) else { return };
-        match plan.rule.schedule.next(plan.cursor) {
-            Some(next) => {
-                let due = plan.rule.due(next);
-                self.look_at(job, due);
-            }
+        let due = plan.rule.schedule.next(plan.cursor).map(|next| plan.rule.due(next));
+        let waiting = plan.waiting.map(|(_, at)| at);
+        match due.into_iter().chain(waiting).min() {
+            Some(at) => self.look_at(job, at),
             None => plan.wake = None,
         }
-    }
-}
-
-impl Plan {
-    /// What is to become of every tick after the cursor that is due, in order.
-    fn decide(&mut self, now: Timestamp) -> Vec<Step> {
-        let schedule = &self.rule.schedule;
-        let Some(newest) = self.rule.newest_due(now).filter(|tick| *tick > self.cursor) else {
-            self.late_from = None;
-            return Vec::new();
-        };
-        let first_late = self.first_late(newest, now);
-        let last_missed = match first_late {
-            Some(late) => before(schedule, late),
-            None => Some(newest),
-        };
-        let mut steps = Vec::new();
-        let mut cursor = self.cursor;
-        let mut passed = None;
-        if let Some(last) = last_missed.filter(|tick| *tick > self.cursor) {
-            match self.rule.missed {
-                Missed::Skip => passed = self.passed(MissedReason::Skipped, cursor, last),
-                Missed::Latest => {
-                    let coalesced = before(schedule, last).filter(|tick| *tick > cursor);
-                    let passed = coalesced.and_then(|tick| self.passed(MissedReason::Coalesced, cursor, tick));
-                    // Later ticks wait for the end of the owed run, and are late then.
-                    self.late_from = first_late.or_else(|| schedule.next(last));
-                    return vec![Step {
-                        tick: last,
-                        cursor,
-                        kind: StepKind::Owed,
-                        passed,
-                    }];
-                }
-            }
-            if first_late.is_none() {
-                return vec![Step {
-                    tick: last,
-                    cursor,
-                    kind: StepKind::Settle,
-                    passed,
-                }];
-            }
-        }
-        let in_turn = |tick: &Timestamp| self.in_turn_until.is_some_and(|until| self.rule.due(*tick) <= until);
-        if let Some(tick) = first_late.filter(in_turn) {
-            self.late_from = schedule.next(tick);
-            return vec![Step {
-                tick,
-                cursor,
-                kind: StepKind::Owed,
-                passed,
-            }];
-        }
-        let mut tick = first_late;
-        while let Some(at) = tick.filter(|at| *at <= newest) {
-            if steps.len() == AT_ONCE {
-                // The rest is decided from the cursor that the store answers, and is as late as these.
-                self.late_from = Some(at);
-                return steps;
-            }
-            steps.push(Step {
-                tick: at,
-                cursor,
-                kind: StepKind::Run,
-                passed: passed.take(),
-            });
-            cursor = at;
-            tick = schedule.next(at);
-        }
-        self.late_from = None;
-        steps
-    }
-
-    /// The first tick after the cursor that simply runs.
-    ///
-    /// Within `grace`, and never past the distance to the next tick: so by age alone only the newest can be late.
-    fn first_late(&self, newest: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        let after_drain = self.late_from.and_then(|from| {
-            let first = self.rule.first_due(from)?;
-            let first = if first > self.cursor {
-                first
-            } else {
-                self.rule.schedule.next(self.cursor)?
-            };
-            (first <= newest).then_some(first)
-        });
-        let by_age = self.rule.is_in_time(newest, now).then_some(newest);
-        match (after_drain, by_age) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
-    }
-
-    fn passed(&self, reason: MissedReason, cursor: Timestamp, last: Timestamp) -> Option<Passed> {
-        let schedule = &self.rule.schedule;
-        Some(Passed {
-            reason,
-            first: schedule.next(cursor)?,
-            last,
-            count: schedule.count(cursor, last),
-        })
     }
 }
 

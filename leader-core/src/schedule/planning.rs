@@ -160,6 +160,13 @@ impl PlanningClock {
         now.max(first.unwrap_or(Moment::MAX))
     }
 
+    /// What the clock shows and so much more: the time at which to look again. While it stands, what it shows at a later moment has
+    /// come already, and whoever looked again then would look without a pause.
+    #[must_use]
+    pub fn after(&self, now: Moment, span: Duration) -> Timestamp {
+        timestamp(self.shown(now) + nanos(now, now + span))
+    }
+
     /// Takes a sample: the store's time was `server` at some moment between `sent` and `received`, so that it lies between
     /// `server` and that and the round trip when the answer is there. Whether a step of it was believed by that, or the first time.
     pub fn sample(&mut self, sent: Moment, received: Moment, server: Timestamp) -> bool {

@@ -37,13 +37,17 @@ pub enum Change {
 
 /// Whether a wall clock disagrees with the store's.
 fn disagrees(offset: SignedDuration) -> bool {
-    offset.unsigned_abs() > LIMIT.unsigned_abs()
+    is_beyond(offset, LIMIT)
+}
+
+fn is_beyond(offset: SignedDuration, limit: SignedDuration) -> bool {
+    offset.unsigned_abs() > limit.unsigned_abs()
 }
 
 /// Judges by the offsets of a fleet's wall clocks to the store's.
 ///
 /// A dispute begins when more than half of them, and at least two, disagree alike. It ends when no more than half disagree in any
-/// way: not by losing instances, nor because the wrong clocks part.
+/// way, and are as much closer as makes one agree again: not by losing instances, nor because the wrong clocks part.
 #[must_use]
 pub fn judge(offsets: &[SignedDuration], before: Option<Dispute>) -> Option<Dispute> {
     let of = offsets.len();
@@ -65,7 +69,8 @@ pub fn judge(offsets: &[SignedDuration], before: Option<Dispute>) -> Option<Disp
             of,
         });
     }
-    before.filter(|_| 2 * wrong.len() > of)
+    let not_closer = offsets.iter().filter(|offset| is_beyond(**offset, LIMIT - CLOSER));
+    before.filter(|_| 2 * not_closer.count() > of)
 }
 
 /// What one instance knows of it.
@@ -103,7 +108,7 @@ impl Skew {
     pub fn sampled(&mut self, now: Moment, wall: Timestamp, step: bool, clock: &mut PlanningClock) {
         self.own = clock.offset_of(wall, now).map(|offset| offset.by);
         let limit = if self.astray { LIMIT - CLOSER } else { LIMIT };
-        self.astray = self.own.is_some_and(|own| own.unsigned_abs() > limit.unsigned_abs());
+        self.astray = self.own.is_some_and(|own| is_beyond(own, limit));
         if !clock.waits() {
             self.held_until = None;
         } else if self.disagrees() && !self.follow_store {
@@ -219,6 +224,24 @@ mod tests {
             (&[], false),
         ] {
             assert_eq!(judge(&seconds(offsets), before).is_some(), goes_on, "{offsets:?}");
+        }
+    }
+
+    /// Their owners tell of a crossing only when they are as close again: whoever hears of nothing else would never look.
+    #[test]
+    fn clocks_near_the_limit_end_no_dispute() {
+        let millis = |offsets: &[i64]| -> Vec<_> { offsets.iter().copied().map(SignedDuration::from_millis).collect() };
+        let before = judge(&millis(&[5_100, 5_200, 0]), None);
+        assert!(before.is_some());
+        for (offsets, goes_on) in [
+            ([4_900, 5_100, 0], true),
+            ([4_900, 4_900, 0], true),
+            ([4_100, 4_001, 0], true),
+            ([-4_100, 4_001, 0], true),
+            ([4_100, 4_000, 0], false),
+        ] {
+            assert_eq!(judge(&millis(&offsets), before).is_some(), goes_on, "{offsets:?}");
+            assert_eq!(judge(&millis(&offsets), None), None, "none begins by {offsets:?}");
         }
     }
 

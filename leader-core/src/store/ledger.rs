@@ -22,6 +22,8 @@ pub struct JobLedger {
     pub counts: BTreeMap<Outcome, u64>,
     /// Runs that have begun and not ended, oldest first.
     pub open: Vec<OpenRun>,
+    /// The tick that waits for an earlier run to end, as `overlap = "wait"` has it.
+    pub waiting: Option<Timestamp>,
     /// The newest records, newest first; at most 256 runs and as many others.
     pub records: Vec<LedgerRecord>,
 }
@@ -33,11 +35,11 @@ impl JobLedger {
         self.counts.values().sum()
     }
 
-    /// How many ticks of the schedule have begun a run that has not ended.
+    /// How many ticks of the schedule have begun a run that has not ended, or wait for one to end.
     #[must_use]
     pub fn pending(&self) -> u64 {
         let pending = self.open.iter().filter(|run| run.origin == Origin::Schedule).count();
-        pending as u64
+        pending as u64 + u64::from(self.waiting.is_some())
     }
 
     /// Brings the records, kept in the order of writing, into the order of their ticks.

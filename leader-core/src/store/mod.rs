@@ -57,7 +57,7 @@ pub trait Store: fmt::Debug + Send + Sync {
     fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned>;
 
     /// Prolongs leases and tells of living runs. Never acquires. One round trip; one answer for each renewal.
-    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed>;
+    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Pin<Box<dyn Future<Output = Told> + Send + '_>>;
 
     /// Gives a lease back and wakes the standbys.
     fn release(&self, request: Release) -> Answer<'_, ()>;

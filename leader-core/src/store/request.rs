@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::error::StoreError;
 pub use crate::election::Oddity;
 use crate::job::outcome::Ran;
+pub use crate::job::record::Overlap;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, Holder, JobName};
 pub use crate::schedule::missed::Passed;
@@ -137,6 +139,26 @@ pub struct Beats {
     pub fences: Vec<u64>,
 }
 
+/// A run that is to end because a later tick takes its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Replaced {
+    /// The group.
+    pub group: GroupName,
+    /// The run.
+    pub fence: u64,
+}
+
+/// The answers to renewals and signs of life.
+#[derive(Debug, Default)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
+pub struct Told {
+    /// One answer for each renewal, in order.
+    pub renewed: Vec<Result<Renewed, StoreError>>,
+    /// The runs among those that gave a sign of life that are to end.
+    pub replaced: Vec<Replaced>,
+}
+
 /// A lease that is given back.
 #[derive(Clone, Debug)]
 #[allow(clippy::exhaustive_structs, reason = "an internal message")]
@@ -177,6 +199,8 @@ pub enum TakenOver {
         late_from: Option<Timestamp>,
         /// The cursor of each job, in the order asked.
         cursors: Vec<Timestamp>,
+        /// The tick of each job that waits for an earlier run to end.
+        waiting: Vec<Option<Timestamp>>,
     },
     /// It is not.
     NotYours,
@@ -198,6 +222,8 @@ pub struct ClaimBatch {
     pub claiming: u64,
     /// How long a run may be silent before it is lost.
     pub silence: Duration,
+    /// How long a run that is replaced may take to end before its successor begins beside it.
+    pub patience: Duration,
     /// How long the leader has been connected without a break: a silence is judged only by one that would have heard.
     pub connected: Duration,
     /// The claims, those of one job in planned order.
@@ -218,6 +244,8 @@ pub struct Claim {
     pub cursor: Timestamp,
     /// What the claim is for.
     pub want: Want,
+    /// What becomes of it while an earlier run has not ended.
+    pub overlap: Overlap,
     /// The outcomes of the ticks between cursor and tick.
     pub passed: Vec<Passed>,
     /// The runs of the job that live on this instance, by their fences.
@@ -228,10 +256,12 @@ pub struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "an internal message")]
 pub enum Want {
-    /// Run the tick, unless an earlier run has not ended.
+    /// Run the tick; what an earlier run means for it, the job's overlap policy says.
     Run,
     /// Run the tick as soon as no earlier run is left.
     Owed,
+    /// Run the tick, which waits in the store, as soon as no earlier run is left.
+    Waited,
     /// Only settle what has passed; the tick is the last of it.
     Settle,
     /// A run of its own origin: the cursor is neither asked nor moved.
@@ -259,7 +289,11 @@ pub enum ClaimReply {
     },
     /// An earlier run has not ended: the tick is settled as `overlap_skipped`.
     Overlapped,
-    /// The ticks are settled.
+    /// An earlier run has not ended: the tick waits in the store.
+    Waits,
+    /// Earlier runs have not ended and are asked to: nothing else was done.
+    Replacing,
+    /// The ticks are settled; or the tick that was to have waited does no longer.
     Passed,
     /// An earlier run has not ended and the tick is owed: nothing was done.
     Busy,

@@ -118,30 +118,20 @@ fn of_day(schedule: &Schedule, date: Date) -> Result<Vec<Planned>, String> {
 enum Wanted {
     Utc(Time),
     Local(Time),
-    Offset(Time, Offset),
     Instant(Timestamp),
 }
 
 impl Wanted {
     fn read(text: &str, date: Date) -> Result<Self, String> {
-        let time = |text: &str| text.parse::<Time>().ok();
-        if let Some(time) = text.strip_suffix('Z').filter(|text| !text.contains('T')).and_then(time) {
+        // A date or an offset beside the time would be read and forgotten.
+        let is_bare = |text: &&str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b':' | b'.'));
+        let time = |text: &str| Some(text).filter(is_bare)?.parse::<Time>().ok();
+        if let Some(time) = text.strip_suffix('Z').and_then(time) {
             return Ok(Self::Utc(time));
         }
-        let sign = text.rfind(['+', '-']).filter(|_| !text.contains('T'));
-        if let Some((at, time)) = sign.and_then(|at| Some((at, time(&text[..at])?)))
-            // The offset is read as part of an instant, which knows all of its forms.
-            && let Ok(instant) = format!("{date}T{text}").parse::<Timestamp>()
-        {
-            let utc = Offset::UTC.to_datetime(instant);
-            let wall = date.to_datetime(time);
-            let ahead = wall.duration_since(utc).as_secs();
-            let offset = i32::try_from(ahead)
-                .ok()
-                .and_then(|ahead| Offset::from_seconds(ahead).ok());
-            return offset
-                .map(|offset| Self::Offset(time, offset))
-                .ok_or_else(|| format!("the offset of the tick `{}` is no offset", &text[at..]));
+        // With an offset, a time of the zone's day is an instant.
+        if let Ok(instant) = format!("{date}T{text}").parse() {
+            return Ok(Self::Instant(instant));
         }
         if let Some(time) = time(text) {
             return Ok(Self::Local(time));
@@ -158,7 +148,6 @@ impl Wanted {
         match self {
             Self::Utc(time) => Offset::UTC.to_datetime(found.at).time() == *time,
             Self::Local(time) => local == *time,
-            Self::Offset(time, offset) => local == *time && found.offset == *offset,
             Self::Instant(at) => found.at == *at,
         }
     }
@@ -239,6 +228,33 @@ mod tests {
         assert!(told.contains("found none"), "{told}");
         let told = check("minutely", &berlin("* * * * *"), "2026-03-30", &[]).unwrap_err();
         assert!(told.contains("… of 0 expected and 1440 found"), "{told}");
+    }
+
+    /// Whoever writes a date or an offset means it.
+    #[test]
+    fn a_tick_of_another_day_or_offset_is_another() {
+        let schedule = berlin("30 2 * * *");
+        let day = "2026-06-01";
+        for right in [
+            "2026-06-01T00:30Z",
+            "2026-06-01T02:30+02:00",
+            "2026-06-01 02:30+02:00",
+            "2026-06-01 00:30Z",
+        ] {
+            assert_eq!(check("job", &schedule, day, &[right]), Ok(()), "{right}");
+        }
+        for wrong in [
+            "1999-01-01T00:30Z",
+            "1999-01-01 00:30Z",
+            "1999-01-01T02:30",
+            "1999-01-01 02:30",
+            "2026-06-01T02:30+05:00",
+            "2026-06-01 02:30+05:00",
+            "1999-01-01 02:30+02:00",
+            "02:30+05:00",
+        ] {
+            assert!(check("job", &schedule, day, &[wrong]).is_err(), "{wrong}");
+        }
     }
 
     #[test]

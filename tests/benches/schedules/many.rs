@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use leader_core::__seam::planner::{DEFAULT_GRACE, Planner, Rule, StepKind};
-use leader_core::{Missed, Schedule, Zone};
+use leader_core::__seam::planner::{Planner, Rule, StepKind};
+use leader_core::{Schedule, Zone};
 use rustix::time::{ClockId, clock_gettime};
 
 const MANY: usize = 100_000;
@@ -61,13 +61,7 @@ pub fn show() {
     let mut planner = Planner::default();
     let began = cpu();
     for (job, schedule) in schedules.into_iter().enumerate() {
-        let rule = Rule {
-            schedule,
-            grace: DEFAULT_GRACE,
-            missed: Missed::Latest,
-            jitter: Duration::ZERO,
-            seed: 0,
-        };
+        let rule = Rule::new(schedule);
         planner.begin(job, rule, start, None, start);
     }
     println!(

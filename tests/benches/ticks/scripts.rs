@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use leader_core::__seam::{
-    Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, RedisStore, SettleBatch, Store, TakeOver, Want, parse,
+    Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, RedisStore, SettleBatch, Store, TakeOver, Want,
+    parse,
 };
 use leader_core::{GroupName, Holder, InstanceId, JobName, Namespace, Ran};
 use leader_tests::RedisServer;
@@ -61,6 +62,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
     for round in 0..ROUNDS {
         let tick = cursor + Duration::from_secs(1);
         let claim = |(n, job): (u64, &JobName)| Claim {
+            overlap: Overlap::Skip,
             job: job.clone(),
             number: round * CLAIMS as u64 + n,
             tick,
@@ -70,6 +72,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
             alive: Vec::new(),
         };
         let batch = ClaimBatch {
+            patience: Duration::ZERO,
             group: group.clone(),
             holder: holder.clone(),
             term,

@@ -15,4 +15,13 @@ async fn daily() {}
 #[leader_only(while_leading, jitter = "30s", timezone = "Europe/Berlin")]
 async fn standing_too(_lead: Lead) {}
 
+#[leader_only(every = "1h", max_missed = 20)]
+async fn newest() {}
+
+#[leader_only(every = "1h", missed = "skip", max_missed = 20, max_age = "2h")]
+async fn skipping() {}
+
+#[leader_only(while_leading, max_age = "2h")]
+async fn standing_as_well(_lead: Lead) {}
+
 fn main() {}

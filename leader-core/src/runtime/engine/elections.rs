@@ -138,10 +138,11 @@ impl Engine {
                 .unzip();
             let beats = std::mem::take(&mut beats);
             let store = Arc::clone(&self.store);
-            self.ask(async move { store.renew(requests, beats).await }, move |answers| {
+            self.ask(async move { store.renew(requests, beats).await }, move |told| {
                 Input::Renewed {
                     sent: now,
-                    answers: keyed(keys, answers),
+                    answers: keyed(keys, told.renewed),
+                    replaced: told.replaced,
                 }
             });
         }

@@ -14,7 +14,7 @@ use crate::runtime::fleet::Member;
 use crate::runtime::guarded::Ending;
 use crate::runtime::requests::StepDownError;
 use crate::store::{
-    Campaigned, Claimed, End, Enrolled, Finding, JobLedger, Renewed, Roster, Settled, StoreError, TakenOver,
+    Campaigned, Claimed, End, Enrolled, Finding, JobLedger, Renewed, Replaced, Roster, Settled, StoreError, TakenOver,
 };
 
 /// A group, by its index in the engine.
@@ -35,6 +35,7 @@ pub(crate) enum Input {
     Renewed {
         sent: Moment,
         answers: GroupAnswers<Renewed>,
+        replaced: Vec<Replaced>,
     },
     Released {
         group: Group,

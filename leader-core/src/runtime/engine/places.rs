@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::Engine;
 use crate::clock::Moment;
+use crate::job::record::Overlap;
 use crate::runtime::load::Load;
 use crate::schedule::planner::{Step, StepKind};
 
@@ -55,11 +56,12 @@ impl Places {
 }
 
 /// Who has a place.
-pub(super) struct Taken {
+struct Taken {
     /// The jobs that have one: theirs is enough for their next claim too, because the run they have is open in the store until its
-    /// result is told, and no other of the job is won before.
+    /// result is told, and no other of the job is won before. A run that has to make way passes its place on.
     jobs: BTreeSet<usize>,
-    /// Bodies that have one to themselves: of an earlier leadership, whose run somebody may have settled meanwhile.
+    /// Bodies and claims that have one to themselves: of jobs whose runs may overlap, and of an earlier leadership, whose run somebody
+    /// may have settled meanwhile.
     others: usize,
 }
 
@@ -76,18 +78,31 @@ impl Engine {
 
     fn taken(&self) -> Taken {
         let mut taken = Taken {
-            jobs: self.ticks.claiming().collect(),
+            jobs: BTreeSet::new(),
             others: 0,
         };
-        let mut running = BTreeSet::new();
         for (job, term) in self.runs.bodies() {
-            if self.groups[self.group_of[job]].taken_over == Some(term) && running.insert(job) {
-                taken.jobs.insert(job);
-            } else {
+            let now_led = self.groups[self.group_of[job]].taken_over == Some(term);
+            if !now_led || self.may_overlap(job) || !taken.jobs.insert(job) {
                 taken.others += 1;
             }
         }
+        for job in self.ticks.claiming() {
+            self.give(&mut taken, job, 1);
+        }
         taken
+    }
+
+    fn give(&self, taken: &mut Taken, job: usize, claims: usize) {
+        if self.may_overlap(job) {
+            taken.others += claims;
+        } else {
+            taken.jobs.insert(job);
+        }
+    }
+
+    fn may_overlap(&self, job: usize) -> bool {
+        self.shared.config.jobs[job].overlap == Overlap::Allow
     }
 
     /// Whether a run of the job may be claimed now.
@@ -136,12 +151,13 @@ impl Engine {
                 false
             });
             for job in waiting {
-                let since = self.planner.wait(job, at);
+                let since = self.planner.queue(job, at);
                 self.places.wait(job, since);
             }
             for (job, steps) in due {
-                if steps.iter().any(|step| step.kind != StepKind::Settle) {
-                    taken.jobs.insert(job);
+                let claims = steps.iter().filter(|step| step.kind != StepKind::Settle).count();
+                if claims > 0 {
+                    self.give(&mut taken, job, claims);
                 }
                 all.push((job, steps));
             }

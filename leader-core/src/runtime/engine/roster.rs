@@ -14,7 +14,7 @@ use crate::clock::Moment;
 use crate::event::Event;
 use crate::job::gate::Role;
 use crate::names::Holder;
-use crate::runtime::fleet::{self, Member};
+use crate::runtime::fleet::{self, Doubt, Member};
 use crate::store::{Enrolled, Entry, StoreError, Twin};
 use crate::timing::MAX_TTL;
 
@@ -36,8 +36,7 @@ pub(super) struct Roster {
     introduce: bool,
     started_at: Option<Timestamp>,
     wedged: bool,
-    /// The wall clock disagrees with the store's: whoever hears of it looks at the offsets of all.
-    astray: bool,
+    doubt: Doubt,
     /// The fleet as last read, and the number of that state.
     pub(super) members: Vec<Member>,
     revision: u64,
@@ -88,9 +87,9 @@ impl Roster {
         self.renew_introduction();
     }
 
-    /// Whether the wall clock disagrees with the store's: the fleet is told, and judges.
-    pub(super) fn set_astray(&mut self, astray: bool) {
-        if std::mem::replace(&mut self.astray, astray) != astray {
+    /// What is held against the store's clock: the fleet is told, and judges.
+    pub(super) fn set_doubt(&mut self, doubt: Doubt) {
+        if std::mem::replace(&mut self.doubt, doubt) != doubt {
             self.renew_introduction();
         }
     }
@@ -141,11 +140,11 @@ impl Engine {
         let wall = config.clock.wall();
         let started_at = *self.roster.started_at.get_or_insert(wall);
         let wedged = self.roster.wedged;
-        let astray = self.roster.astray;
+        let doubt = self.roster.doubt;
         let introduction = self
             .roster
             .introduction
-            .get_or_insert_with(|| fleet::introduction(config, started_at, draining, wedged, astray));
+            .get_or_insert_with(|| fleet::introduction(config, started_at, draining, wedged, doubt));
         let mut hasher = DefaultHasher::new();
         introduction.hash(&mut hasher);
         let led = self.groups.iter().filter(|group| group.election.leading(now).is_some());

@@ -142,6 +142,22 @@ impl Runs {
         self.running.len()
     }
 
+    /// A later tick of the job takes the place of its runs.
+    pub(super) fn replace(&self, group: Group, job: usize) {
+        let runs = self
+            .running
+            .iter()
+            .filter(|(id, run)| id.group == group && run.job == job);
+        runs.for_each(|(_, run)| run.control.end(Ran::Cancelled));
+    }
+
+    /// The same for one run.
+    pub(super) fn end_one(&self, id: RunId) {
+        if let Some(run) = self.running.get(&id) {
+            run.control.end(Ran::Cancelled);
+        }
+    }
+
     /// Drops whatever still runs.
     pub(super) fn end_all(&self) {
         self.running.values().for_each(|run| run.control.end(Ran::Cancelled));

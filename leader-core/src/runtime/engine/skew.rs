@@ -6,7 +6,7 @@ use super::Engine;
 use crate::clock::Moment;
 use crate::event::Event;
 use crate::runtime::clock_status::{ClockDispute, ClockStatus};
-use crate::runtime::fleet;
+use crate::runtime::fleet::{self, Doubt};
 use crate::schedule::skew::Change;
 
 impl Engine {
@@ -22,7 +22,7 @@ impl Engine {
         }
         let wall = self.shared.config.clock.wall();
         self.skew.sampled(now, wall, step, &mut self.planning);
-        self.roster.set_astray(self.skew.disagrees());
+        self.tell_doubt();
         if self.planning.suspects() {
             // One that only stands by would have seen it three times after one and a half leases.
             self.roster.hurry(now + self.shared.config.timing.retry());
@@ -35,6 +35,7 @@ impl Engine {
         let config = &self.shared.config;
         let others = fleet::offsets(&self.roster.members, &config.holder, config.timing.ttl());
         let change = self.skew.judged(now, &others, &mut self.planning);
+        self.tell_doubt();
         self.show_clock(now);
         match change {
             Some(Change::Disputed(dispute)) => self.shared.tell(Event::ClockDisputed {
@@ -53,6 +54,13 @@ impl Engine {
     /// Whether no tick may be claimed at present.
     pub(super) fn holds_ticks(&self) -> bool {
         self.skew.holds(&self.planning)
+    }
+
+    fn tell_doubt(&mut self) {
+        self.roster.set_doubt(Doubt {
+            astray: self.skew.disagrees(),
+            disputes: self.skew.dispute().is_some(),
+        });
     }
 
     fn own_offset(&self, now: Moment) -> Option<SignedDuration> {

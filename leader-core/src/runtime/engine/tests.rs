@@ -96,15 +96,12 @@ async fn a_drain_excuses_no_outage() {
 #[tokio::test]
 async fn a_jittered_tick_runs_when_it_is_due() {
     use crate::schedule::Schedule;
-    use crate::schedule::missed::Missed;
-    use crate::schedule::planner::{self, DEFAULT_GRACE, Rule};
+    use crate::schedule::planner::{self, Rule};
 
     let rule = Rule {
-        schedule: Schedule::every("500ms").unwrap(),
-        grace: DEFAULT_GRACE,
-        missed: Missed::Latest,
         jitter: Duration::from_millis(400),
         seed: planner::seed("scheduled"),
+        ..Rule::new(Schedule::every("500ms").unwrap())
     };
     let bootstrap = bootstrap(Embedded::new())
         .state(7_u64)

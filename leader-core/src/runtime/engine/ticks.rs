@@ -5,6 +5,7 @@ mod ahead;
 mod extra;
 mod patience;
 mod under_way;
+mod waiting;
 
 #[cfg(feature = "testing")]
 pub(super) use extra::ByHand;
@@ -12,13 +13,12 @@ pub(super) use extra::ByHand;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use tokio::sync::oneshot;
 
 use super::Engine;
 use super::input::{Group, Input};
 use crate::clock::Moment;
-use crate::event::Event;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::schedule::planner::{Step, StepKind};
@@ -118,6 +118,7 @@ impl Engine {
                 now: server,
                 late_from,
                 cursors,
+                waiting,
             }) => {
                 self.sampled(now, sent, server);
                 let config = &self.shared.config;
@@ -125,10 +126,15 @@ impl Engine {
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                for (job, cursor) in self.groups[index].jobs.clone().into_iter().zip(cursors) {
+                let found = cursors.into_iter().zip(waiting);
+                for (job, (cursor, waiting)) in self.groups[index].jobs.clone().into_iter().zip(found) {
                     let rule = self.shared.config.jobs[job].rule.clone();
                     self.tell_of_the_future(job, cursor, server);
-                    self.planner.begin(job, rule, cursor, late_from, server);
+                    let begun = self.planning.at(now);
+                    self.planner.begin(job, rule, cursor, late_from, begun);
+                    if let Some(tick) = waiting {
+                        self.planner.wait(job, tick, begun);
+                    }
                 }
             }
             // The next renewal says the same, and demotes.
@@ -153,8 +159,6 @@ impl Engine {
     }
 
     pub(super) fn ticks_turn(&mut self, now: Moment) {
-        #[cfg(feature = "testing")]
-        self.by_hand_turn(now);
         for index in 0..self.groups.len() {
             let state = &self.groups[index];
             if let (Some(term), Some(_)) = (state.taken_over, state.take_over_again.filter(|at| now >= *at)) {
@@ -217,9 +221,11 @@ impl Engine {
             want: match step.kind {
                 StepKind::Run => Want::Run,
                 StepKind::Owed => Want::Owed,
+                StepKind::Waited => Want::Waited,
                 StepKind::Settle => Want::Settle,
             },
-            passed: step.passed.into_iter().collect(),
+            overlap: self.shared.config.jobs[job].overlap,
+            passed: step.passed.clone(),
         }
     }
 
@@ -233,6 +239,7 @@ impl Engine {
             known: state.known,
             claiming: self.ticks.lowest_under_way(index, &claims),
             silence: config.timing.trust(),
+            patience: 2 * config.timing.renew(),
             connected: std::time::Duration::ZERO,
             claims,
         }
@@ -313,9 +320,18 @@ impl Engine {
         asker: &mut Option<Asker>,
     ) {
         let state = &mut self.groups[index];
-        let planned = state.taken_over == Some(term) && matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
-        let moved = !matches!(reply, ClaimReply::Moved { .. } | ClaimReply::Busy);
-        if moved {
+        let planned = state.taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
+        if planned && claim.want == Want::Waited {
+            self.waited(now, job, claim, reply);
+        }
+        let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
+        let planned = planned && scheduled;
+        let moved = !matches!(
+            reply,
+            ClaimReply::Moved { .. } | ClaimReply::Busy | ClaimReply::Replacing
+        );
+        if moved && scheduled {
+            self.coalesce(job, claim.want);
             for passed in &claim.passed {
                 self.decided(
                     job,
@@ -353,14 +369,23 @@ impl Engine {
                     self.planner.answered(job, claim.tick);
                 }
             }
+            ClaimReply::Waits => {
+                if planned {
+                    self.planner.answered(job, claim.tick);
+                    self.look_again_at_waiting(now, job, claim.tick);
+                }
+            }
+            ClaimReply::Replacing => {
+                self.runs.replace(index, job);
+                if planned {
+                    self.pause(now, job, claim.cursor);
+                }
+            }
             ClaimReply::Busy => {
                 if let Some(asker) = asker.take() {
                     let _ = asker.send(Err(format!("an earlier run of `{}` has not ended", claim.job)));
                 } else if planned {
-                    // An earlier run somewhere in the fleet has not ended: look again with the next renewal.
-                    self.planner.rest(job, claim.cursor);
-                    let again = self.planning.at(now + self.shared.config.timing.renew());
-                    self.planner.look_at(job, again);
+                    self.pause(now, job, claim.cursor);
                 }
             }
             ClaimReply::Moved { cursor } => {
@@ -369,20 +394,5 @@ impl Engine {
                 }
             }
         }
-    }
-
-    fn decided(&self, job: usize, (first, last, count): (Timestamp, Timestamp, u64), outcome: Outcome) {
-        let spec = &self.shared.config.jobs[job];
-        self.shared.tell(Event::Decided {
-            job: spec.name.clone(),
-            group: spec.group.clone(),
-            first,
-            last,
-            count,
-            outcome,
-            fence: 0,
-            origin: Origin::Schedule,
-            error: String::new(),
-        });
     }
 }

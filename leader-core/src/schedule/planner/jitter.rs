@@ -43,6 +43,17 @@ impl Rule {
         planned_before.or_else(|| self.schedule.next(from))
     }
 
+    /// The newest tick that is older than `max_age` allows.
+    pub(super) fn newest_too_old(&self, now: Timestamp) -> Option<Timestamp> {
+        let oldest = now.checked_sub(signed(self.max_age?)).ok()?;
+        let newest = self.newest_due(oldest)?;
+        if self.due(newest) < oldest {
+            Some(newest)
+        } else {
+            before(&self.schedule, newest)
+        }
+    }
+
     /// From a tick to the next; the last has none.
     fn distance(&self, tick: Timestamp) -> Option<SignedDuration> {
         Some(self.schedule.next(tick)?.duration_since(tick))

@@ -180,6 +180,25 @@ fn a_step_back_is_stood_out() {
     assert!(late(&clock, 605) <= 120, "{:?}", clock.bound(moment(605)));
 }
 
+#[test]
+fn whoever_looks_again_pauses_whatever_the_clock_does() {
+    let pause = Duration::from_secs(2);
+    for off in [-600, -3, -1, 0, 1, 600] {
+        let mut clock = at_noon();
+        for second in [1, 2, 3] {
+            sample(&mut clock, second, off);
+        }
+        let again = clock.after(moment(3), pause);
+        let paused = clock.moment_of(again, moment(3)).since(moment(3));
+        assert!(paused >= Duration::from_millis(1_900), "{off}: {paused:?}");
+        // No longer than the clock stands.
+        let stands = Duration::from_secs(u64::try_from(-off).unwrap_or(0));
+        assert!(paused <= stands + Duration::from_millis(2_200), "{off}: {paused:?}");
+    }
+    let clock = at_noon();
+    assert_eq!(clock.after(Moment::MAX, Duration::MAX), clock.at(Moment::MAX));
+}
+
 /// A machine that was moved, or asleep: its monotonic clock has missed an hour, and the store's time is an hour ahead.
 #[test]
 fn a_pause_of_the_monotonic_clock_is_a_step_forwards() {

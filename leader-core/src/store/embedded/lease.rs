@@ -4,7 +4,7 @@
 
 use super::{Data, Lease, Time};
 use crate::names::Holder;
-use crate::store::request::{Ask, AskReply, Beats, Campaign, Campaigned, Release, Renewal, Renewed, Verdict};
+use crate::store::request::{Ask, AskReply, Beats, Campaign, Campaigned, Release, Renewal, Renewed, Replaced, Verdict};
 
 pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campaigned {
     let group = data.groups.entry(request.group.clone()).or_default();
@@ -79,15 +79,22 @@ pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time) -> Renewed {
     }
 }
 
-pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time) {
+/// Gives the runs among those that are to end.
+pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time) -> Vec<Replaced> {
     let Some(group) = data.groups.get_mut(&beats.group) else {
-        return;
+        return Vec::new();
     };
     for fence in &beats.fences {
         if let Some(beat) = group.beats.get_mut(fence) {
             *beat = time.moment;
         }
     }
+    let replaced = beats.fences.iter().filter(|fence| group.replaced.contains_key(fence));
+    let replaced = replaced.map(|fence| Replaced {
+        group: beats.group.clone(),
+        fence: *fence,
+    });
+    replaced.collect()
 }
 
 /// Whether there was something to release.

@@ -19,8 +19,8 @@ use crate::clock::{Clock, Moment};
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::ledger::JobLedger;
 use crate::store::request::{
-    Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Renewed, SettleBatch,
-    Settled, TakeOver, TakenOver,
+    Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, SettleBatch, Settled,
+    TakeOver, TakenOver, Told,
 };
 use crate::store::roster::{Enrolled, Entry, Roster};
 use crate::store::{Answer, Answers, Ears, Finding, Store};
@@ -85,6 +85,8 @@ struct Group {
     drained: Option<Timestamp>,
     late_from: Option<Timestamp>,
     beats: BTreeMap<u64, Moment>,
+    /// Since when runs are asked to end because a later tick takes their place.
+    replaced: BTreeMap<u64, Moment>,
     jobs: BTreeMap<JobName, JobLedger>,
 }
 
@@ -233,15 +235,14 @@ impl Store for Embedded {
         }))
     }
 
-    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed> {
+    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Pin<Box<dyn Future<Output = Told> + Send + '_>> {
         Box::pin(self.later(move |data, time| {
-            for beats in &beats {
-                lease::beat(data, beats, time);
+            let replaced = beats.iter().flat_map(|beats| lease::beat(data, beats, time)).collect();
+            let renewed = renewals.iter().map(|renewal| Ok(lease::renew(data, renewal, time)));
+            Told {
+                renewed: renewed.collect(),
+                replaced,
             }
-            renewals
-                .iter()
-                .map(|renewal| Ok(lease::renew(data, renewal, time)))
-                .collect()
         }))
     }
 

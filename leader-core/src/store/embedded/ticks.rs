@@ -5,9 +5,10 @@ use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
 use crate::names::Holder;
+use crate::schedule::missed::MissedReason;
 use crate::store::ledger::{JobLedger, KEPT, LedgerRecord, OpenRun};
 use crate::store::request::{
-    Claim, ClaimBatch, ClaimReply, Claimed, End, SettleBatch, Settled, TakeOver, TakenOver, Want,
+    Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
 
 pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> TakenOver {
@@ -15,18 +16,20 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     if !group.is_held_by(&request.holder, request.term, time.moment) {
         return TakenOver::NotYours;
     }
-    let mut cursors = Vec::with_capacity(request.jobs.len());
+    let (mut cursors, mut waiting) = (Vec::new(), Vec::new());
     for job in &request.jobs {
         let job = group.jobs.entry(job.clone()).or_default();
         if job.cursor.is_none() {
             job.since = Some(time.wall);
         }
         cursors.push(*job.cursor.get_or_insert(time.wall));
+        waiting.push(job.waiting);
     }
     TakenOver::Yours {
         now: time.wall,
         late_from: group.late_from,
         cursors,
+        waiting,
     }
 }
 
@@ -51,20 +54,31 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     if let Some(run) = job.open.iter().find(same) {
         return ClaimReply::Won { fence: run.fence };
     }
-    let scheduled = !matches!(claim.want, Want::Extra(_));
+    let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
     let cursor = job.cursor.map_or(claim.cursor, |cursor| cursor.max(claim.cursor));
     if scheduled && (cursor > claim.cursor || claim.tick <= cursor) {
         return ClaimReply::Moved { cursor };
     }
-    let overlaps = !job.open.is_empty();
+    if claim.want == Want::Waited && job.waiting != Some(claim.tick) {
+        return ClaimReply::Passed;
+    }
+    if claim.want == Want::Run && claim.overlap == Overlap::Replace {
+        replace(group, batch, claim, time);
+    }
+    let job = group.jobs.entry(claim.job.clone()).or_default();
+    let allowed = claim.want == Want::Run && claim.overlap == Overlap::Allow;
+    let overlaps = !job.open.is_empty() && !allowed;
+    if overlaps && claim.want == Want::Run && claim.overlap == Overlap::Replace {
+        return ClaimReply::Replacing;
+    }
     if overlaps && !matches!(claim.want, Want::Run | Want::Settle) {
         return ClaimReply::Busy;
     }
-    let blank = LedgerRecord {
-        first: claim.tick,
-        last: claim.tick,
-        count: 1,
-        outcome: Outcome::OverlapSkipped,
+    let passed = |first, last, count, outcome| LedgerRecord {
+        first,
+        last,
+        count,
+        outcome,
         origin: Origin::Schedule,
         fence: 0,
         term: batch.term,
@@ -73,15 +87,9 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
         claimed_at: time.wall,
         error: String::new(),
     };
-    for passed in &claim.passed {
-        let record = LedgerRecord {
-            first: passed.first,
-            last: passed.last,
-            count: passed.count,
-            outcome: Outcome::Missed(passed.reason),
-            ..blank.clone()
-        };
-        write(job, record);
+    for span in &claim.passed {
+        let outcome = Outcome::Missed(span.reason);
+        write(job, passed(span.first, span.last, span.count, outcome));
     }
     if scheduled {
         job.cursor = Some(claim.tick);
@@ -89,9 +97,21 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     if claim.want == Want::Settle {
         return ClaimReply::Passed;
     }
+    if scheduled && let Some(waiting) = job.waiting.take() {
+        // A later tick stands for it.
+        let coalesced = Outcome::Missed(MissedReason::Coalesced);
+        write(job, passed(waiting, waiting, 1, coalesced));
+    }
+    if overlaps && claim.overlap == Overlap::Wait {
+        job.waiting = Some(claim.tick);
+        return ClaimReply::Waits;
+    }
     if overlaps {
-        write(job, blank);
+        write(job, passed(claim.tick, claim.tick, 1, Outcome::OverlapSkipped));
         return ClaimReply::Overlapped;
+    }
+    if claim.want == Want::Waited {
+        job.waiting = None;
     }
     let fence = group.mint(batch.known, time.wall);
     let run = OpenRun {
@@ -110,6 +130,23 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     group.beats.insert(fence, time.moment);
     group.jobs.entry(claim.job.clone()).or_default().open.push(run);
     ClaimReply::Won { fence }
+}
+
+/// Asks the runs of the job to end; those that were asked long ago, and have not, are closed.
+fn replace(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) {
+    let Some(job) = group.jobs.get_mut(&claim.job) else {
+        return;
+    };
+    let open: Vec<_> = job.open.iter().map(|run| run.fence).collect();
+    for fence in open {
+        let asked = *group.replaced.entry(fence).or_insert(time.moment);
+        if time.moment > asked && time.moment.since(asked) >= batch.patience {
+            let error = "replaced by a later tick, and not ended in time".to_owned();
+            close(job, fence, Ran::Cancelled, error, time);
+            group.beats.remove(&fence);
+            group.replaced.remove(&fence);
+        }
+    }
 }
 
 /// Settles the runs of the job that nobody can tell the end of any more.
@@ -135,6 +172,7 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
         .collect();
     for (fence, ran) in dead {
         group.beats.remove(&fence);
+        group.replaced.remove(&fence);
         close(job, fence, ran, String::new(), time);
     }
 }
@@ -146,6 +184,7 @@ pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time) -> Vec<Se
         let settled = close(job, end.fence, end.ran, end.error.clone(), time);
         if settled {
             group.beats.remove(&end.fence);
+            group.replaced.remove(&end.fence);
             Settled::Yes
         } else {
             Settled::Fenced

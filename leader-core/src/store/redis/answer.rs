@@ -138,15 +138,23 @@ pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
     }
 }
 
+/// The fences of runs.
+pub(super) fn fences(value: Value) -> Result<Vec<u64>, StoreError> {
+    texts(value)?.iter().map(|text| number(text)).collect()
+}
+
 pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreError> {
     let answer = texts(value)?;
     match answer.as_slice() {
         [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
-        [verdict, now, late_from, cursors @ ..] if verdict == "yours" && cursors.len() == jobs => {
+        [verdict, now, late_from, pairs @ ..] if verdict == "yours" && pairs.len() == 2 * jobs => {
+            let optional = |text: &String| (!text.is_empty()).then(|| instant(text)).transpose();
+            let pairs = || pairs.chunks_exact(2);
             Ok(TakenOver::Yours {
                 now: instant(now)?,
-                late_from: (!late_from.is_empty()).then(|| instant(late_from)).transpose()?,
-                cursors: cursors.iter().map(|text| instant(text)).collect::<Result<_, _>>()?,
+                late_from: optional(late_from)?,
+                cursors: pairs().map(|pair| instant(&pair[0])).collect::<Result<_, _>>()?,
+                waiting: pairs().map(|pair| optional(&pair[1])).collect::<Result<_, _>>()?,
             })
         }
         _ => Err(odd("answer to a take-over")),
@@ -167,6 +175,8 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
             fence: number(&pair[1])?,
         }),
         "overlapped" => Ok(ClaimReply::Overlapped),
+        "waits" => Ok(ClaimReply::Waits),
+        "replacing" => Ok(ClaimReply::Replacing),
         "passed" => Ok(ClaimReply::Passed),
         "busy" => Ok(ClaimReply::Busy),
         "moved" => Ok(ClaimReply::Moved {
@@ -246,6 +256,7 @@ pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger,
         match field {
             "since" => ledger.since = Some(instant(value)?),
             "cursor" => ledger.cursor = Some(instant(value)?),
+            "waiting" => ledger.waiting = Some(instant(value)?),
             "open" => ledger.open = value.split_whitespace().map(open_run).collect::<Result<_, _>>()?,
             _ => {
                 // Counts of other origins and fields of newer versions are not this version's to judge.

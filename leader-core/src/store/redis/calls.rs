@@ -49,7 +49,8 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
         .arg(batch.connected.as_millis())
         .arg(KEPT)
         .arg(batch.claiming)
-        .arg(claims.len());
+        .arg(claims.len())
+        .arg(batch.patience.as_millis());
     let jobs = keys.jobs(group);
     for claim in claims {
         call.push_key(jobs.job(&claim.job));
@@ -61,9 +62,11 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
         call.push(match claim.want {
             Want::Run => "run",
             Want::Owed => "owed",
+            Want::Waited => "waited",
             Want::Settle => "settle",
             Want::Extra(origin) => origin.as_str(),
         });
+        call.push(claim.overlap.as_str());
         call.push(claim.alive.len());
         for fence in &claim.alive {
             call.push(fence);

@@ -17,8 +17,8 @@ use super::subscription::Subscription;
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::ledger::JobLedger;
 use crate::store::request::{
-    Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Renewed, SettleBatch,
-    Settled, TakeOver, TakenOver,
+    Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Replaced, SettleBatch,
+    Settled, TakeOver, TakenOver, Told,
 };
 use crate::store::roster::{Enrolled, Entry, Roster};
 use crate::store::{Answer, Answers, Ears, Finding, FindingKind, Store, StoreError};
@@ -118,7 +118,7 @@ impl Store for RedisStore {
         })
     }
 
-    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Answers<'_, Renewed> {
+    fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Pin<Box<dyn Future<Output = Told> + Send + '_>> {
         Box::pin(async move {
             let renew = |renewal: &Renewal| {
                 Call::default()
@@ -139,13 +139,21 @@ impl Store for RedisStore {
             // Renewals first: they are what time is short for.
             let commands = renewals.iter().map(renew).chain(beats.iter().map(beat)).collect();
             let mut replies = self.query(&self.lease, commands).await;
-            for error in replies.drain(renewals.len()..).filter_map(Result::err) {
-                tracing::debug!(%error, "heartbeats of runs were not taken");
+            let mut replaced = Vec::new();
+            for (beats, reply) in beats.iter().zip(replies.drain(renewals.len()..)) {
+                match reply.and_then(answer::fences) {
+                    Ok(fences) => replaced.extend(fences.into_iter().map(|fence| Replaced {
+                        group: beats.group.clone(),
+                        fence,
+                    })),
+                    Err(error) => tracing::debug!(%error, "heartbeats of runs were not taken"),
+                }
             }
-            replies
-                .into_iter()
-                .map(|reply| reply.and_then(answer::renewed))
-                .collect()
+            let renewed = replies.into_iter().map(|reply| reply.and_then(answer::renewed));
+            Told {
+                renewed: renewed.collect(),
+                replaced,
+            }
         })
     }
 

@@ -130,6 +130,7 @@ impl Engine {
     /// Lets a job that waited for a result be planned again; one that rested, unless a later leadership plans it by now.
     fn resume(&mut self, group: Group, ended: &Ended) {
         self.planner.release(ended.job);
+        self.ended_here(group, ended.job);
         if let Some((job, term)) = ended.resting
             && self.groups[group].taken_over == Some(term)
         {

@@ -6,14 +6,14 @@ use super::super::Engine;
 use super::{Asker, Flight};
 use crate::clock::Moment;
 use crate::job::tick::Origin;
-use crate::store::{Claim, Want};
+use crate::store::{Claim, Overlap, Want};
 
 /// A run that was asked for: the job, the instant that names it, and who waits.
 pub(in super::super) type ByHand = (usize, Timestamp, Asker);
 
 impl Engine {
     /// Claims what was asked for, as far as there are places: somebody waits, and ticks come after.
-    pub(super) fn by_hand_turn(&mut self, now: Moment) {
+    pub(in super::super) fn by_hand_turn(&mut self, now: Moment) {
         while let Some((job, _, _)) = self.places.by_hand.front() {
             if self.leads(*job) && !self.has_place_for(*job) {
                 break;
@@ -50,6 +50,7 @@ impl Engine {
             tick: at,
             cursor: at,
             want: Want::Extra(Origin::Manual),
+            overlap: Overlap::Skip,
             passed: Vec::new(),
         };
         let flight = Flight {

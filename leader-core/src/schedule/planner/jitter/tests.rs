@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{DEFAULT_GRACE, Planner, Step, StepKind};
+use super::super::{Planner, Step, StepKind};
 use super::*;
 use crate::schedule::missed::{Missed, MissedReason};
 use crate::schedule::{Schedule, Zone};
@@ -13,11 +13,9 @@ fn at(text: &str) -> Timestamp {
 
 fn rule(schedule: Schedule, jitter: Duration) -> Rule {
     Rule {
-        schedule,
-        grace: DEFAULT_GRACE,
-        missed: Missed::Latest,
         jitter,
         seed: seed("purge"),
+        ..Rule::new(schedule)
     }
 }
 
@@ -168,7 +166,8 @@ type Shown = (String, StepKind, Option<(MissedReason, u64)>);
 fn shown(planner: &mut Planner, now: &str) -> Vec<Shown> {
     let show = |step: Step| {
         let tick = step.tick.strftime("%H:%M:%S").to_string();
-        (tick, step.kind, step.passed.map(|passed| (passed.reason, passed.count)))
+        let passed = step.passed.first().map(|passed| (passed.reason, passed.count));
+        (tick, step.kind, passed)
     };
     steps(planner, now).into_iter().map(show).collect()
 }
@@ -234,6 +233,51 @@ fn a_tick_is_missed_by_its_age_since_it_was_due() {
         decided(Missed::Skip, "12:05:15"),
         [("12:00:00".to_owned(), StepKind::Settle, skipped)]
     );
+}
+
+/// Offsets bring ticks nearer to each other than they are planned: of two that are due, both may be within their grace. They are
+/// run one after the other.
+#[test]
+fn a_tick_within_its_grace_runs_though_the_next_is_due() {
+    let rule = Rule {
+        missed: Missed::Skip,
+        grace: Duration::from_secs(30),
+        ..every_five_minutes("5m")
+    };
+    let due_soon_after = |first: &Timestamp| {
+        let second = rule.schedule.next(*first).unwrap();
+        rule.due(second).duration_since(rule.due(*first)) < SignedDuration::from_secs(20)
+    };
+    let first = rule.schedule.ticks(at("12:00:00")).find(due_soon_after).unwrap();
+    let second = rule.schedule.next(first).unwrap();
+    let cursor = before(&rule.schedule, first).unwrap();
+    let decided = |planner: &mut Planner, now: Timestamp| {
+        let steps = planner.due(now, |_| false).pop().unwrap().1;
+        let shown = |step: &Step| (step.tick, step.kind, step.passed.first().map(|passed| passed.count));
+        steps.iter().map(shown).collect::<Vec<_>>()
+    };
+    let from = |cursor: Timestamp, now: Timestamp| {
+        let mut planner = Planner::default();
+        planner.begin(0, rule.clone(), cursor, None, now);
+        let steps = decided(&mut planner, now);
+        (planner, steps)
+    };
+    let now = rule.due(second);
+    assert!(rule.is_in_time(first, now));
+    let (mut planner, steps) = from(cursor, now);
+    assert_eq!(steps, [(first, StepKind::Owed, None)]);
+    planner.rest(0, first);
+    planner.resume(0);
+    // Whatever the first has taken.
+    let later = rule.due(second) + SignedDuration::from_secs(40);
+    assert_eq!(decided(&mut planner, later), [(second, StepKind::Run, None)]);
+    // What is older is missed, and what was decided is not looked at again.
+    let (_, steps) = from(before(&rule.schedule, cursor).unwrap(), now);
+    assert_eq!(steps, [(first, StepKind::Owed, Some(1))]);
+    assert_eq!(from(first, now).1, [(second, StepKind::Run, None)]);
+    // Out of its grace it is missed like any other.
+    let later = rule.due(first) + SignedDuration::from_secs(31);
+    assert_eq!(from(cursor, later).1, [(second, StepKind::Run, Some(1))]);
 }
 
 /// What a drain kept from running is late by when it was due, wherever it was planned.

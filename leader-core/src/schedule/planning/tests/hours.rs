@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::*;
 use crate::schedule::Schedule;
-use crate::schedule::missed::Missed;
-use crate::schedule::planner::{DEFAULT_GRACE, Planner, Rule, Step, StepKind};
+use crate::schedule::planner::{Planner, Rule, Step, StepKind};
 use crate::schedule::skew::Skew;
 
 const SECOND: i64 = 1_000_000_000;
@@ -67,11 +66,12 @@ impl From<Step> for Claim {
         Self {
             tick: step.tick,
             cursor: step.cursor,
-            passed: step.passed.map(|passed| passed.first),
+            passed: step.passed.first().map(|passed| passed.first),
             kind: match step.kind {
                 StepKind::Run => RUN,
                 StepKind::Owed => OWED,
                 StepKind::Settle => SETTLE,
+                StepKind::Waited => unreachable!("nothing waits here"),
             },
         }
     }
@@ -112,13 +112,7 @@ impl World {
         let wall_ahead = (chance.below(3) - 1) * 2 * HOUR;
         let mut planner = Planner::default();
         for (job, every) in JOBS.into_iter().enumerate() {
-            let rule = Rule {
-                schedule: Schedule::every(every).unwrap(),
-                grace: DEFAULT_GRACE,
-                jitter: Duration::ZERO,
-                seed: 0,
-                missed: Missed::Latest,
-            };
+            let rule = Rule::new(Schedule::every(every).unwrap());
             planner.begin(job, rule, noon(0), None, noon(0));
         }
         let mut world = Self {

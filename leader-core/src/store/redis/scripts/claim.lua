@@ -2,8 +2,8 @@
 -- writes the run's start, all in one step.
 -- KEYS: 1 lease, 2 state, 3 fence, 4 beats, then for each claim: job, ran, passed
 -- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 records kept, 7 lowest number of a claim
---       whose answer may not be known yet, 8 number of claims;
---       then for each claim: number, tick ms, cursor ms, want, n, n fences, m, m times (reason, first, last, count)
+--       whose answer may not be known yet, 8 number of claims, 9 ms that a replaced run may take to end;
+--       then for each claim: number, tick ms, cursor ms, want, overlap, n, n fences, m, m times (reason, first, last, count)
 -- Gives: 'yours' and for each claim a verdict and a value; or 'not_yours'
 local call, format, concat, match = redis.call, string.format, table.concat, string.match
 local held = redis.pcall('GET', KEYS[1])
@@ -14,6 +14,7 @@ local holder, term = ARGV[1], ARGV[2]
 local silence, connected = tonumber(ARGV[4]), tonumber(ARGV[5])
 local kept = tonumber(ARGV[6])
 local claiming = tonumber(ARGV[7])
+local patience = tonumber(ARGV[9])
 local time = call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
@@ -33,36 +34,59 @@ local function count(job, origin, outcome, by)
   call('HINCRBY', job, (origin == 'schedule' and 'n:' or 'x:') .. outcome, by)
 end
 
--- A run that its runner cannot tell the end of any more.
-local function settle_dead(job, ran, run, outcome)
-  call('HDEL', KEYS[4], run.fence)
+-- A run whose end its runner tells no more, or too late.
+local function close(job, ran, run, outcome, error)
+  call('HDEL', KEYS[4], run.fence, 'x' .. run.fence)
   begun[run.fence] = nil
-  record(ran, concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, '' }, '|'))
+  record(ran, concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, error }, '|'))
   count(job, run.origin, outcome, 1)
+end
+
+-- A tick of the schedule that did not run.
+local function pass(job, passed, first, last, number, outcome)
+  record(passed, concat({ first, last, number, outcome, 'schedule', '0', term, holder, now_text, now_text, '' }, '|'))
+  count(job, 'schedule', outcome, number)
+end
+
+-- Asks runs to end; those that were asked long ago, and have not, are closed. Gives those that are left.
+local function replace(job, ran, open)
+  local left = {}
+  for _, run in ipairs(open) do
+    local asked = tonumber(call('HGET', KEYS[4], 'x' .. run.fence))
+    if asked and now - asked >= patience then
+      close(job, ran, run, 'ran.cancelled', 'replaced by a later tick, and not ended in time')
+    else
+      if not asked then
+        call('HSET', KEYS[4], 'x' .. run.fence, now_text)
+      end
+      left[#left + 1] = run
+    end
+  end
+  return left
 end
 
 local none = {}
 local function nothing() end
 local answer = { 'yours' }
-local at = 9
+local at = 10
 for i = 1, tonumber(ARGV[8]) do
   local job, ran, passed = KEYS[3 * i + 2], KEYS[3 * i + 3], KEYS[3 * i + 4]
-  local number, tick, planned_from, want = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
-  local n = tonumber(ARGV[at + 4])
+  local number, tick, planned_from, want, overlap = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4]
+  local n = tonumber(ARGV[at + 5])
   local alive = n > 0 and {} or none
-  for j = at + 5, at + 4 + n do
+  for j = at + 6, at + 5 + n do
     alive[ARGV[j]] = true
   end
-  local first_passed = at + 6 + n
-  local passes = tonumber(ARGV[at + 5 + n])
+  local first_passed = at + 7 + n
+  local passes = tonumber(ARGV[at + 6 + n])
   at = first_passed + 4 * passes
 
-  local stored = call('HMGET', job, 'cursor', 'open')
+  local stored = call('HMGET', job, 'cursor', 'open', 'waiting')
   local cursor = math.max(tonumber(stored[1]) or 0, planned_from)
   local open, mine, changed = {}, nil, false
   local lines = stored[2]
   for line in lines and lines ~= '' and string.gmatch(lines, '%S+') or nothing do
-    local run = {}
+    local run = { line = line }
     run.tick, run.origin, run.fence, run.term, run.number, run.claimed, run.holder =
       match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$')
     local dead = nil
@@ -79,53 +103,85 @@ for i = 1, tonumber(ARGV[8]) do
       end
     end
     if dead then
-      settle_dead(job, ran, run, dead)
+      close(job, ran, run, dead, '')
       changed = true
     else
-      open[#open + 1] = line
+      open[#open + 1] = run
     end
   end
 
   local verdict, value, moved_to = nil, '', nil
   local scheduled = want == 'run' or want == 'owed' or want == 'settle'
+  local waiting = stored[3]
   if mine then
     verdict, value = 'won', mine
   elseif scheduled and (cursor > planned_from or tonumber(tick) <= cursor) then
     verdict, value = 'moved', format('%.0f', cursor)
-  elseif #open > 0 and want ~= 'run' and want ~= 'settle' then
-    verdict = 'busy'
+  elseif want == 'waited' and waiting ~= tick then
+    verdict = 'passed'
   else
-    for p = first_passed, first_passed + 4 * passes - 1, 4 do
-      local outcome = ARGV[p]
-      record(passed, concat({ ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], outcome, 'schedule', '0', term, holder, now_text, now_text, '' }, '|'))
-      count(job, 'schedule', outcome, ARGV[p + 3])
+    local left = #open
+    if want == 'run' and overlap == 'replace' and left > 0 then
+      open = replace(job, ran, open)
+      changed = changed or #open < left
+      left = #open
     end
-    if want == 'settle' then
-      verdict = 'passed'
-    elseif #open > 0 then
-      verdict = 'overlapped'
-      record(passed, concat({ tick, tick, '1', 'overlap_skipped', 'schedule', '0', term, holder, now_text, now_text, '' }, '|'))
-      count(job, 'schedule', 'overlap_skipped', 1)
+    if want == 'run' and overlap == 'allow' then
+      left = 0
+    end
+    if left > 0 and want == 'run' and overlap == 'replace' then
+      verdict = 'replacing'
+    elseif left > 0 and want ~= 'run' and want ~= 'settle' then
+      verdict = 'busy'
     else
-      fence = fence + 1
-      minted = true
-      value = format('%.0f', fence)
-      verdict = 'won'
-      local origin = scheduled and 'schedule' or want
-      open[#open + 1] = concat({ tick, origin, value, term, number, now_text, holder }, '|')
-      changed = true
-      begun[value] = true
+      for p = first_passed, first_passed + 4 * passes - 1, 4 do
+        pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p])
+      end
+      if waiting and want ~= 'waited' and scheduled then
+        -- A later tick stands for it; one that is only settled has passed as well.
+        if want ~= 'settle' then
+          pass(job, passed, waiting, waiting, '1', 'missed.coalesced')
+          call('HDEL', job, 'waiting')
+        end
+      end
+      if want == 'settle' then
+        verdict = 'passed'
+      elseif left > 0 and overlap == 'wait' then
+        verdict = 'waits'
+        call('HSET', job, 'waiting', tick)
+      elseif left > 0 then
+        verdict = 'overlapped'
+        pass(job, passed, tick, tick, '1', 'overlap_skipped')
+      else
+        fence = fence + 1
+        minted = true
+        value = format('%.0f', fence)
+        verdict = 'won'
+        local origin = (scheduled or want == 'waited') and 'schedule' or want
+        open[#open + 1] = { line = concat({ tick, origin, value, term, number, now_text, holder }, '|') }
+        changed = true
+        begun[value] = true
+        if want == 'waited' then
+          call('HDEL', job, 'waiting')
+        end
+      end
+      if scheduled then
+        moved_to = tick
+      end
     end
-    if scheduled then
-      moved_to = tick
+  end
+  local lines = {}
+  if changed then
+    for at_run, run in ipairs(open) do
+      lines[at_run] = run.line
     end
   end
   if moved_to and changed then
-    call('HSET', job, 'cursor', moved_to, 'open', concat(open, ' '))
+    call('HSET', job, 'cursor', moved_to, 'open', concat(lines, ' '))
   elseif moved_to then
     call('HSET', job, 'cursor', moved_to)
   elseif changed then
-    call('HSET', job, 'open', concat(open, ' '))
+    call('HSET', job, 'open', concat(lines, ' '))
   end
   answer[#answer + 1] = verdict
   answer[#answer + 1] = value

@@ -36,6 +36,7 @@ for i = 1, (#KEYS - 1) / 2 do
       call('LTRIM', ran, 0, kept - 1)
     end
     silent[#silent + 1] = fence
+    silent[#silent + 1] = 'x' .. fence
     answer[i] = 'settled'
   else
     answer[i] = 'fenced'

@@ -1,7 +1,7 @@
 -- Reads what a new leader must know of its jobs. A job without a cursor starts now, by the server's clock.
 -- KEYS: 1 lease, 2 state, then one hash for each job
 -- ARGV: 1 holder, 2 term
--- Gives: 'yours', now, late_from or '', then the cursors; or 'not_yours'
+-- Gives: 'yours', now, late_from or '', then for each job its cursor and the tick that waits, or ''; or 'not_yours'
 local held = redis.pcall('GET', KEYS[1])
 local state = redis.call('HMGET', KEYS[2], 'term', 'late_from')
 if held ~= ARGV[1] or state[1] ~= ARGV[2] then
@@ -11,11 +11,13 @@ local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 local answer = { 'yours', now, state[2] or '' }
 for i = 3, #KEYS do
-  local cursor = redis.call('HGET', KEYS[i], 'cursor')
+  local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting')
+  local cursor = stored[1]
   if not cursor then
     cursor = now
     redis.call('HSET', KEYS[i], 'since', now, 'cursor', now)
   end
-  answer[i + 1] = cursor
+  answer[#answer + 1] = cursor
+  answer[#answer + 1] = stored[2] or ''
 end
 return answer
