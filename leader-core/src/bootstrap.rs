@@ -105,6 +105,7 @@ pub struct Bootstrap {
     single_process: bool,
     events: broadcast::Sender<Stamped>,
     /// A wall clock that is wrong.
+    machine: Option<String>,
     wall_ahead: Option<jiff::SignedDuration>,
     vars: Vars,
 }
@@ -141,6 +142,7 @@ impl Bootstrap {
             require_store: false,
             single_process: false,
             events: broadcast::Sender::new(BACKLOG),
+            machine: None,
             wall_ahead: None,
             vars: Vars::process(),
         }

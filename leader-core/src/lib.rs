@@ -8,6 +8,7 @@ mod bootstrap;
 mod clock;
 mod election;
 mod event;
+pub mod fencing;
 mod instance;
 mod job;
 mod names;

@@ -12,6 +12,7 @@ on_each_store!(
     a_wall_clock_that_is_stepped_while_it_leads_moves_no_tick,
     one_wrong_clock_of_three_stops_nothing,
     two_clocks_that_are_wrong_in_different_ways_stop_nothing,
+    a_wrong_machine_that_starts_instances_again_and_again_stops_nothing,
     two_clocks_that_come_to_be_wrong_alike_stop_everyone,
     a_leadership_that_changes_hands_in_a_dispute_holds_too,
     a_fleet_that_disagrees_with_the_store_claims_nothing_until_it_agrees,
@@ -78,6 +79,40 @@ fn none_is_missing(ticks: &[Timestamp]) {
     for pair in ticks.windows(2) {
         assert_eq!(pair[1].duration_since(pair[0]).as_secs(), 1, "{ticks:?}");
     }
+}
+
+/// Each of them is killed after it has told its offset, and its line outlives it for a TTL.
+async fn a_wrong_machine_that_starts_instances_again_and_again_stops_nothing(ground: Ground) {
+    let stage = Stage::new();
+    let fleet = fleet(&ground, &stage, [hours(0)]).await;
+    let diary = Diary::of(&fleet[0]);
+    leads(&fleet[0], "steady").await;
+    for _ in 0..6 {
+        let wrong = ground
+            .instance("wrong", &stage.of("wrong"), [])
+            .timing(timing())
+            .campaign(false)
+            .__wall_ahead(hours(1))
+            .__on_machine("wrong")
+            .await
+            .unwrap();
+        eventually(SOON, "it has told its offset", || async {
+            let fleet = fleet[0].fleet().await.unwrap();
+            let wrong = |member: &leader_core::Member| {
+                member
+                    .clock_offset
+                    .is_some_and(|offset| offset > SignedDuration::from_mins(50))
+            };
+            fleet.iter().any(wrong)
+        })
+        .await;
+        testing::kill(&wrong);
+    }
+    let before = stage.played("steady").len();
+    stage.has_played("steady", before + 3).await;
+    assert_eq!(disputes(&diary), []);
+    none_is_missing(&ran(&stage));
+    stop(fleet).await;
 }
 
 fn disputes(diary: &Diary) -> Vec<(i64, usize, usize)> {

@@ -17,6 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("job", &["clock", "names", "timing", "schedule"]),
     ("store", &["clock", "names", "timing", "schedule", "election", "job"]),
     ("event", &["clock", "names", "timing", "election", "job", "store"]),
+    ("fencing", &["names", "job"]),
     ("telemetry", &["election", "event", "job", "schedule"]),
     (
         "runtime",

@@ -239,6 +239,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         first_start,
         exclusive_id,
         time_zones: time_zones.into_version(),
+        machine: given.machine.unwrap_or_else(machine),
         spread: spread.unwrap_or(given.spread),
         follow_store_clock: follow_store_clock.unwrap_or(given.follow_store_clock),
         candidacy,
@@ -328,6 +329,14 @@ fn host_name() -> String {
 #[cfg(not(unix))]
 fn host_name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
+/// What the instances of one machine have in common, and those of two do not: the kernel's own name of this boot, which containers
+/// see too, or else the name of the host.
+fn machine() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let boot = boot.trim();
+    if boot.is_empty() { host_name() } else { boot.to_owned() }
 }
 
 /// A number that no other process has: the standard library seeds its hashers from the system's randomness.

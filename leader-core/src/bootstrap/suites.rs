@@ -16,10 +16,19 @@ impl Bootstrap {
         self
     }
 
-    /// Gives the instance a wall clock that is wrong: for suites.
+    /// Gives the instance a wall clock that is wrong, and a machine of its own that has this clock: for suites.
     #[doc(hidden)]
     pub fn __wall_ahead(mut self, ahead: jiff::SignedDuration) -> Self {
         self.wall_ahead = Some(ahead);
+        let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        self.machine = Some(format!("suite-{random:x}"));
+        self
+    }
+
+    /// Puts the instance on a machine: for suites.
+    #[doc(hidden)]
+    pub fn __on_machine(mut self, machine: &str) -> Self {
+        self.machine = Some(machine.to_owned());
         self
     }
 }

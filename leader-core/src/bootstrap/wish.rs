@@ -71,7 +71,8 @@ impl JobSettings {
     fn and(self, later: &Self) -> Self {
         let later = later.clone();
         Self {
-            off: self.off || later.off,
+            // A schedule that is given later switches it on again.
+            off: later.off || (self.off && later.trigger.is_none()),
             trigger: later.trigger.or(self.trigger),
             timezone: later.timezone.or(self.timezone),
             days: later.days.or(self.days),

@@ -317,7 +317,7 @@ impl Lead {
     }
 
     /// The fencing token: the number of the run inside a job, the term elsewhere. Pass it to the resource that is written to, and
-    /// have the resource refuse any lower one.
+    /// have the resource refuse any lower one: [`fencing`](crate::fencing) has how.
     #[must_use]
     #[doc(alias = "fencing token")]
     pub fn fence(&self) -> u64 {

@@ -92,7 +92,7 @@ impl Tick {
     }
 
     /// The fencing token of this run: higher than that of any run or leadership of its group before it. Pass it to the resource that is
-    /// written to, and have the resource refuse any lower one.
+    /// written to, and have the resource refuse any lower one: [`fencing`](crate::fencing) has how.
     #[must_use]
     #[doc(alias = "fencing token")]
     pub fn fence(&self) -> u64 {

@@ -33,6 +33,8 @@ pub(crate) struct Config {
     pub(crate) exclusive_id: bool,
     /// The version of the time zone database that zones are taken from: `2026f`, or of the system's `system 2026f`.
     pub(crate) time_zones: String,
+    /// The machine that it runs on: all of its instances have one wall clock.
+    pub(crate) machine: String,
     /// Groups move to the instances that they prefer.
     pub(crate) spread: bool,
     /// The operator's word that the store's clock is right, whatever the fleet's say.

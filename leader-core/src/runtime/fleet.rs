@@ -50,6 +50,7 @@ pub struct Member {
     /// How far that may be off; `None` before it has been measured.
     pub clock_error: Option<Duration>,
     pub(crate) holder: Holder,
+    pub(crate) machine: String,
 }
 
 /// What stays the same from one sign of life to the next. Unknown fields are a newer version's.
@@ -67,6 +68,7 @@ struct Introduction {
     labels: BTreeMap<String, String>,
     ttl_ms: u64,
     time_zones: String,
+    machine: String,
 }
 
 /// What an instance holds against the store's clock; by how much its own differs, each sign of life says. When it changes, all read
@@ -124,6 +126,7 @@ pub(crate) fn introduction(
         labels: config.labels.clone(),
         ttl_ms: u64::try_from(config.timing.ttl().as_millis()).unwrap_or(u64::MAX),
         time_zones: config.time_zones.clone(),
+        machine: config.machine.clone(),
     })
 }
 
@@ -169,6 +172,7 @@ fn member(line: &Line) -> Member {
         clock_offset: beat.offset_us.map(SignedDuration::from_micros),
         clock_error: beat.error_us.map(Duration::from_micros),
         holder: line.holder.clone(),
+        machine: said.machine,
     }
 }
 
@@ -255,9 +259,12 @@ pub(crate) fn of_other_time_zones<'a>(
     others.filter(move |member| !member.time_zones.is_empty() && data(&member.time_zones) != data(ours))
 }
 
-/// How far the wall clocks of the members besides `own` are ahead of the store's, as those said that still show signs of life: two
+/// How far the wall clocks of the other machines are ahead of the store's, as their instances said that still show signs of life: two
 /// in each TTL. They are compared with the freshest line, because the store's clock itself is in question.
-pub(crate) fn offsets(members: &[Member], own: &Holder, ttl: Duration) -> Vec<SignedDuration> {
+///
+/// The instances of one machine have one clock, and one voice, that of the freshest line: many of them prove no more than one, and neither
+/// does one that is started again and again.
+pub(crate) fn offsets(members: &[Member], own: &Holder, machine: &str, ttl: Duration) -> Vec<SignedDuration> {
     let newest = members.iter().map(|member| member.last_seen).max();
     let is_fresh = |member: &&Member| {
         let silent = newest.map_or(Duration::ZERO, |newest| {
@@ -265,8 +272,24 @@ pub(crate) fn offsets(members: &[Member], own: &Holder, ttl: Duration) -> Vec<Si
         });
         member.holder != *own && silent <= ttl.max(member.ttl)
     };
-    let fresh = members.iter().filter(is_fresh);
-    fresh.filter_map(|member| member.clock_offset).collect()
+    let mut voices: BTreeMap<&str, &Member> = BTreeMap::new();
+    let mut offsets = Vec::new();
+    for member in members.iter().filter(is_fresh) {
+        match member.machine.as_str() {
+            // An older version, which does not say where it runs.
+            "" => offsets.extend(member.clock_offset),
+            ours if ours == machine => {}
+            other if member.clock_offset.is_some() => {
+                let voice = voices.entry(other).or_insert(member);
+                if member.last_seen > voice.last_seen {
+                    *voice = member;
+                }
+            }
+            _ => {}
+        }
+    }
+    offsets.extend(voices.values().filter_map(|member| member.clock_offset));
+    offsets
 }
 
 #[cfg(test)]
@@ -414,7 +437,7 @@ mod tests {
         })
         .collect();
         let seconds = |own: &str| -> Vec<_> {
-            let offsets = offsets(&fleet, &holder(own), TTL);
+            let offsets = offsets(&fleet, &holder(own), "", TTL);
             offsets.into_iter().map(|offset| offset.as_secs()).collect()
         };
         assert_eq!(seconds("a"), [4]);
@@ -424,8 +447,32 @@ mod tests {
             .cloned()
             .map(|member| Member { ttl: 4 * TTL, ..member })
             .collect();
-        assert_eq!(offsets(&slower, &holder("z"), TTL).len(), 3);
-        assert!(offsets(&[], &holder("z"), TTL).is_empty());
+        assert_eq!(offsets(&slower, &holder("z"), "", TTL).len(), 3);
+        assert!(offsets(&[], &holder("z"), "", TTL).is_empty());
+    }
+
+    /// One that is started again and again leaves many lines, and has one clock.
+    #[test]
+    fn a_machine_has_one_voice() {
+        let on = |machine: &str, seen: i64, offset: i64| Member {
+            last_seen: Timestamp::from_second(seen).unwrap(),
+            clock_offset: Some(SignedDuration::from_secs(offset)),
+            machine: machine.to_owned(),
+            ..member(&format!("i{seen}"), "1", &[])
+        };
+        let fleet = [
+            on("bad", 10, 3600),
+            on("bad", 12, 3601),
+            on("bad", 11, 3602),
+            on("good", 13, 0),
+            on("ours", 14, 7),
+            on("", 15, 1),
+            on("", 16, 2),
+        ];
+        let seconds: Vec<_> = (offsets(&fleet, &holder("z"), "ours", TTL).into_iter())
+            .map(|offset| offset.as_secs())
+            .collect();
+        assert_eq!(seconds, [1, 2, 3601, 0]);
     }
 
     #[test]

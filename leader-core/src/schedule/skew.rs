@@ -101,6 +101,11 @@ impl Skew {
         }
     }
 
+    /// The slowest of the fleet shows two signs of life in so long.
+    pub fn be_patient_for(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
     /// The clock has taken a sample; `step`: and believed a step by that, or its first time.
     ///
     /// A leap that our own wall clock confirms is made at once. Another one waits: it would settle the ticks in between, and a

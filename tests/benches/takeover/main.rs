@@ -6,8 +6,6 @@
 //!
 //! `cargo bench -p leader-tests --bench takeover` takes about a minute; `-- --count 20` is shorter.
 
-#[path = "../../processes/dice.rs"]
-mod dice;
 #[path = "../../processes/fleet.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]
 mod fleet;
@@ -22,7 +20,7 @@ mod takeovers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leader_tests::RedisServer;
+use leader_tests::{RedisServer, dice};
 
 use fleet::TTL;
 use takeovers::{AFTER_KILL, AFTER_RELEASE, Takeover, Way, percentiles, takeovers};

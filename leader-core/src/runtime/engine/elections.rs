@@ -153,7 +153,7 @@ impl Engine {
             group: self.groups[index].gate.group().clone(),
             holder: self.shared.config.holder.clone(),
             term,
-            draining_since: since.map(|since| self.planning.at(now) - span(now.since(since))),
+            draining_since: since.map(|since| self.planning.store_at(now) - span(now.since(since))),
         };
         let store = Arc::clone(&self.store);
         self.ask(async move { store.release(request).await }, move |answer| {

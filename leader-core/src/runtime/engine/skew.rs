@@ -33,7 +33,9 @@ impl Engine {
     /// Judges the store's clock by what the roster says.
     pub(super) fn judge_clock(&mut self, now: Moment) {
         let config = &self.shared.config;
-        let others = fleet::offsets(&self.roster.members, &config.holder, config.timing.ttl());
+        let ttl = config.timing.ttl();
+        let others = fleet::offsets(&self.roster.members, &config.holder, &config.machine, ttl);
+        self.skew.be_patient_for(self.roster.longest_ttl().max(ttl));
         let change = self.skew.judged(now, &others, &mut self.planning);
         self.tell_doubt();
         self.show_clock(now);

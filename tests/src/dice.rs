@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 pub struct Dice(u64);
 
 impl Dice {
+    /// The same seed gives the same chance.
+    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -18,7 +20,15 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
+    /// A number below `bound`, which is not 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
     /// From `least` to `spread` more.
+    ///
+    /// # Panics
+    /// When `spread` is beyond what fits into 64 bits of microseconds.
     pub fn span(&mut self, least: Duration, spread: Duration) -> Duration {
         let micros = u64::try_from(spread.as_micros()).expect("some seconds");
         least + Duration::from_micros(self.next() % (micros + 1))
@@ -26,6 +36,10 @@ impl Dice {
 }
 
 /// The seed that `LEADER_CHAOS_SEED` names, or one of this moment; whoever uses it prints it.
+///
+/// # Panics
+/// When the variable holds anything else than a whole number.
+#[must_use]
 pub fn seed() -> u64 {
     match std::env::var("LEADER_CHAOS_SEED") {
         Ok(seed) => seed.parse().expect("LEADER_CHAOS_SEED is a whole number"),

@@ -1,0 +1,11 @@
+//! Fenced writes where the data is: on a real PostgreSQL, a real Redis, and a real HTTP server.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod frozen;
+mod http;
+#[path = "../processes/programs.rs"]
+#[allow(dead_code, reason = "the suite `processes` uses the rest")]
+mod programs;
+mod redis;
+mod requests;
+mod sql;
