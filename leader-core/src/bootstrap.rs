@@ -2,6 +2,7 @@
 
 mod announce;
 mod fault;
+mod hooks;
 mod jobs;
 mod settings;
 mod source;
@@ -29,7 +30,9 @@ pub use wish::JobSettings;
 use crate::clock::Clock;
 use crate::event::{BACKLOG, Events, Stamped};
 use crate::instance::Instance;
+use crate::job::around::Around;
 use crate::job::extract::States;
+use crate::job::failure::Hook;
 use crate::job::gate::Gate;
 use crate::job::record::{Job, Record};
 use crate::job::scope::{self, Gates};
@@ -63,7 +66,7 @@ use unfinished::Unfinished;
 /// Every plain setting can also be given by an environment variable, which wins over the code: `LEADER_NAMESPACE`,
 /// `LEADER_SERVICE`, `LEADER_VERSION`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
 /// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_FOLLOW_STORE_CLOCK`,
-/// `LEADER_REQUIRE_STORE`, `LEADER_TIME_ZONES` (`bundled`, `system`), `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for every other
+/// `LEADER_REQUIRE_STORE`, `LEADER_MAX_CONCURRENT_JOBS`, `LEADER_TIME_ZONES` (`bundled`, `system`), `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for every other
 /// character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression), `…_TIMEZONE`, `…_DAYS` (`or`, `and`), `…_GRACE` and
 /// `…_JITTER`. Each setting of a job is taken on its own: an expression from the environment keeps the attribute's time zone.
 #[must_use = "an instance starts when the builder is awaited"]
@@ -92,6 +95,9 @@ pub struct Bootstrap {
     /// Jobs besides those that the linker collected.
     records: Vec<&'static Record>,
     states: States,
+    around: Around,
+    on_failure: Vec<Hook>,
+    max_concurrent_jobs: Option<usize>,
     first_start: bool,
     exclusive_id: bool,
     spread: bool,
@@ -127,6 +133,9 @@ impl Bootstrap {
             expected: Vec::new(),
             records: Vec::new(),
             states: States::default(),
+            around: Around::default(),
+            on_failure: Vec::new(),
+            max_concurrent_jobs: None,
             first_start: false,
             exclusive_id: false,
             spread: true,

@@ -25,6 +25,7 @@ pub use crate::runtime::clock_status::{ClockDispute, ClockStatus};
 use crate::runtime::config::LifeSpec;
 use crate::runtime::engine::{Input, Request};
 pub use crate::runtime::fleet::Member;
+pub use crate::runtime::load::Load;
 pub use crate::runtime::requests::StepDownError;
 use crate::runtime::shared::Shared;
 use crate::schedule::Planned;
@@ -143,6 +144,13 @@ impl Instance {
     #[must_use]
     pub fn clock(&self) -> ClockStatus {
         self.shared.clock()
+    }
+
+    /// How many job bodies run here, and how many wait for a place under
+    /// [`max_concurrent_jobs`](crate::Bootstrap::max_concurrent_jobs).
+    #[must_use]
+    pub fn load(&self) -> Load {
+        self.shared.load()
     }
 
     /// The instance's events from now on.

@@ -29,10 +29,12 @@ pub use clock::{Clock, Moment};
 pub use election::{Lost, Oddity};
 pub use event::{Event, Events, EventsError, Stamped};
 pub use instance::{
-    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Member, NoTicks,
+    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Load, Member, NoTicks,
     StepDownError, UnknownGroup, WhileLeading,
 };
+pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};
+pub use job::failure::{FailedRun, HookOutput};
 pub use job::gate::{GroupStatus, Lead, Role};
 pub use job::outcome::{Outcome, Ran, UnknownOutcome};
 pub use job::output::{JobError, JobOutput};

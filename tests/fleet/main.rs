@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod stage;
+mod around;
 mod bootstrap;
 mod calls;
 mod cases;
@@ -11,10 +12,12 @@ mod clocks;
 mod events;
 mod freeze;
 mod herd;
+mod hooks;
 mod lives;
 mod losses;
 mod overlap;
 mod panics;
+mod places;
 mod recovery;
 mod requests;
 mod rights;

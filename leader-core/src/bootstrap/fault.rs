@@ -203,6 +203,11 @@ pub enum Fault {
         "`.exclusive_id(true)`, or LEADER_EXCLUSIVE_ID, needs an id that a restarted process has again: give it with `.instance_id(..)` or LEADER_INSTANCE_ID"
     )]
     ExclusiveWithoutId,
+    /// No job may run.
+    #[error(
+        "`.max_concurrent_jobs(0)` would run no job at all: give at least 1, or take jobs off the schedule with `.disable(..)` or LEADER_JOBS=none"
+    )]
+    NoPlaces,
     /// The embedded store in a fleet of several processes.
     #[error(
         "the embedded store is a fleet of this process alone, and this runs under Kubernetes: give a Redis URL, \

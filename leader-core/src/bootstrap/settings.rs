@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::fault::{BootstrapError, Fault};
@@ -10,7 +11,7 @@ use super::source::Source;
 use super::time_zones::TimeZones;
 use super::{Bootstrap, jobs, variables};
 use crate::clock::Clock;
-use crate::job::record::Record;
+use crate::job::record::{Overlap, Record};
 use crate::names::{GroupName, Holder, InstanceId, Namespace, ServiceName};
 use crate::runtime::config::{Candidacy, Config};
 use crate::schedule::parse_duration;
@@ -155,6 +156,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .unwrap_or(given.drain);
     let first_start = faults.keep(vars.flag("LEADER_FIRST_START")).unwrap_or(false) || given.first_start;
     faults.keep(vars.flag("LEADER_REQUIRE_STORE"));
+    let max_concurrent_jobs = max_concurrent_jobs(vars, given.max_concurrent_jobs, &mut faults);
     let candidacy = candidacy(vars, given.candidacy.clone(), &mut faults);
     let source = std::mem::replace(&mut given.source, Err(Fault::NoStore));
     let source = faults.keep(source);
@@ -168,7 +170,12 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .extend(given.states.doubled.iter().map(|state| Fault::DoubledState { state }));
 
     let time_zones = TimeZones::chosen(given.system_time_zones, vars, &mut faults);
-    let gathered = jobs::gather(&given, vars, &time_zones, &mut faults);
+    let mut gathered = jobs::gather(&given, vars, &time_zones, &mut faults);
+    if max_concurrent_jobs.is_some() {
+        // Each of their claims needs a place of its own.
+        let overlapping = gathered.jobs.iter_mut().filter(|job| job.overlap == Overlap::Allow);
+        overlapping.for_each(|job| job.rule.one_at_a_time = true);
+    }
     if let Candidacy::Only(only) = &candidacy {
         let strangers = only.iter().filter(|group| !gathered.groups.contains(group));
         let ours: Vec<_> = gathered.groups.iter().map(GroupName::as_str).collect();
@@ -201,6 +208,9 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         manual_ticks,
         clock: Clock::system(),
         states: given.states,
+        around: given.around,
+        on_failure: given.on_failure,
+        max_concurrent_jobs,
         groups: gathered.groups,
         jobs: gathered.jobs,
         lives: gathered.lives,
@@ -219,6 +229,16 @@ fn check_labels(version: Option<&str>, labels: &BTreeMap<String, String>, faults
     if labels.len() > MAX_LABELS {
         faults.0.push(Fault::TooManyLabels { count: labels.len() });
     }
+}
+
+fn max_concurrent_jobs(vars: Vars, given: Option<usize>, faults: &mut Faults) -> Option<NonZeroUsize> {
+    const NAME: &str = "LEADER_MAX_CONCURRENT_JOBS";
+    if let Some(text) = vars.get(NAME) {
+        let most = text.parse();
+        return faults.keep(most.map_err(|_| refused(NAME, &text, "write a number from 1 on")));
+    }
+    let most = given?;
+    faults.keep(NonZeroUsize::new(most).ok_or(Fault::NoPlaces))
 }
 
 fn candidacy(vars: Vars, given: Candidacy, faults: &mut Faults) -> Candidacy {

@@ -111,7 +111,10 @@ fn jobs_can_be_changed_and_taken_off() {
     let none = config(given(&[("LEADER_JOBS", "none")]));
     assert!(none.jobs.is_empty() && none.lives.is_empty());
     let changed = config(given(&[]).job("scheduled", |job| job.cron("*/7 * * * *")));
-    assert_eq!(changed.jobs[0].rule.schedule.to_string(), "cron \"*/7 * * * *\"");
+    assert_eq!(
+        job(changed, "scheduled").rule.schedule.to_string(),
+        "cron \"*/7 * * * *\""
+    );
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn everything_that_is_wrong_is_told_at_once() {
         "LEADER_JOB_SCHEDULED_CRON=61 * * * *",
         "under Kubernetes",
         "two values of type `&str`",
-        "`shceduled` is no job of this program; it has `scheduled`",
+        "`shceduled` is no job of this program; it has `",
         "asks for `State<u64>`",
     ] {
         assert!(
@@ -541,4 +544,24 @@ fn a_variable_that_is_not_utf_8_is_refused() {
     let faults = settings::unreadable(vars.into_iter());
     assert_eq!(faults.len(), 1);
     assert!(faults[0].to_string().starts_with("LEADER_NAMESPACE=a"), "{}", faults[0]);
+}
+
+#[test]
+fn how_many_jobs_run_at_once_is_a_number_from_1_on() {
+    let most = |bootstrap| config(bootstrap).max_concurrent_jobs.map(usize::from);
+    let variable =
+        |text| -> &'static [(&'static str, &'static str)] { vec![("LEADER_MAX_CONCURRENT_JOBS", text)].leak() };
+    assert_eq!(most(given(&[])), None);
+    assert_eq!(most(given(&[]).max_concurrent_jobs(4)), Some(4));
+    // The environment wins, over what cannot work too.
+    assert_eq!(most(given(variable("2")).max_concurrent_jobs(0)), Some(2));
+    let told = faults(given(&[]).max_concurrent_jobs(0));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("give at least 1"), "{told:?}");
+    for text in ["0", "-1", "many", "1.5"] {
+        let told = faults(given(variable(text)).max_concurrent_jobs(3));
+        let expected = format!("LEADER_MAX_CONCURRENT_JOBS={text} is refused: write a number from 1 on");
+        assert_eq!(told, [expected]);
+    }
+    assert!(variables::is_known("LEADER_MAX_CONCURRENT_JOBS", &[]));
 }

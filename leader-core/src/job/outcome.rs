@@ -50,7 +50,7 @@ words! {
         Cancelled = "cancelled",
         /// The runner vanished: its heartbeat ended and nobody told the result.
         Lost = "lost",
-        /// The tick was claimed, and its leader never started the body.
+        /// The tick was claimed, and the body never started: its leader could no longer be trusted, or a middleware passed it by.
         NotStarted = "not_started",
     }
 }

@@ -10,6 +10,14 @@ pub(crate) const MAX_ERROR: usize = 1024;
 #[error("{0}")]
 pub struct JobError(pub(crate) String);
 
+impl JobError {
+    /// The text of an error with its causes, for a middleware that gives the body's error on or one of its own.
+    #[must_use]
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(chain(&*error.into()))
+    }
+}
+
 /// What a job returns: `()`, or `Result<T, E>` whose error converts into a boxed [`Error`].
 #[diagnostic::on_unimplemented(
     message = "a job cannot return `{Self}`",

@@ -51,6 +51,7 @@ pub enum Overlap {
 
 impl Overlap {
     /// The word for the store.
+    #[cfg(feature = "redis")]
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Skip => "skip",

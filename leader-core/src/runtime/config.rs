@@ -1,11 +1,14 @@
 //! What an instance was given, checked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::job::around::Around;
 use crate::job::extract::States;
+use crate::job::failure::Hook;
 use crate::job::record::{Body, OnLoss, Overlap};
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
 use crate::schedule::planner::Rule;
@@ -41,6 +44,10 @@ pub(crate) struct Config {
     pub(crate) manual_ticks: bool,
     pub(crate) clock: Clock,
     pub(crate) states: States,
+    pub(crate) around: Around,
+    pub(crate) on_failure: Vec<Hook>,
+    /// The most job bodies at once; `None` for as many as come.
+    pub(crate) max_concurrent_jobs: Option<NonZeroUsize>,
     pub(crate) groups: Vec<GroupName>,
     pub(crate) jobs: Vec<JobSpec>,
     pub(crate) lives: Vec<LifeSpec>,

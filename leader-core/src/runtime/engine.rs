@@ -9,6 +9,7 @@ mod inspection;
 mod link;
 mod lives;
 mod moves;
+mod places;
 mod probes;
 mod requests;
 mod restart;
@@ -61,6 +62,7 @@ struct Engine {
     skew: Skew,
     ticks: ticks::Ticks,
     runs: runs::Runs,
+    places: places::Places,
     lives: lives::Lives,
     inspection: inspection::Inspection,
     roster: roster::Roster,
@@ -138,6 +140,7 @@ impl Engine {
             skew: kept.skew,
             ticks: ticks::Ticks::default(),
             runs: runs::Runs::default(),
+            places: places::Places::default(),
             lives: kept.lives,
             inspection: kept.inspection,
             roster: kept.roster,
@@ -186,12 +189,15 @@ impl Engine {
         self.roster_turn(now);
         self.probes_turn(now);
         self.elections_turn(now);
+        #[cfg(feature = "testing")]
+        self.by_hand_turn(now);
         self.ticks_turn(now);
         self.runs_turn(now);
         self.lives_turn(now);
         self.drains_turn(now);
         self.stopping_turn(now);
         self.ready_turn(now);
+        self.show_load();
     }
 
     fn next_wake(&mut self) -> Moment {
@@ -211,10 +217,7 @@ impl Engine {
             self.ticks_wake(now),
             self.runs.next_wake(),
             self.lives.next_wake(),
-            self.stopping
-                .as_ref()
-                .filter(|stopping| !stopping.leaving)
-                .map(|stopping| stopping.bound),
+            self.stopping_wake(now),
             self.ready.as_ref().map(|(_, by)| *by),
         ]
         .into_iter()
@@ -256,8 +259,8 @@ impl Engine {
             Input::LifeEnded { id, ending } => self.life_ended(now, id, ending),
             Input::Unanswerable(panic) => std::panic::resume_unwind(Box::new(panic)),
             Input::Probed(number) => self.probed(now, number),
-            // Only wakes the drain's look.
-            Input::CallsIdle => {}
+            // Only wakes the drain's look, and that of the stop.
+            Input::CallsIdle | Input::HooksIdle => {}
             Input::Told { group, term } => {
                 if let Some(index) = self.index_of(&group) {
                     self.groups[index].election.told_of_release(now, term);

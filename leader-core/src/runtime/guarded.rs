@@ -12,8 +12,8 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::panics::{self, Panic};
 use crate::job::gate::Lead;
 use crate::job::outcome::Ran;
-use crate::job::output::bounded;
-use crate::job::record::{BodyFuture, BodyResult, OnLoss};
+use crate::job::output::{JobError, bounded};
+use crate::job::record::{BodyResult, OnLoss};
 
 /// How a body ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,31 @@ impl Ending {
     pub(crate) fn of(ran: Ran) -> Self {
         let error = String::new();
         Self { ran, error }
+    }
+
+    /// The body never began, for this reason.
+    pub(crate) fn not_started(error: String) -> Self {
+        let ran = Ran::NotStarted;
+        Self { ran, error }
+    }
+}
+
+impl From<Result<(), JobError>> for Ending {
+    fn from(result: Result<(), JobError>) -> Self {
+        match result {
+            Ok(()) => Self::of(Ran::Ok),
+            Err(error) => Self {
+                ran: Ran::Error,
+                error: error.0,
+            },
+        }
+    }
+}
+
+impl From<BodyResult> for Ending {
+    fn from(result: BodyResult) -> Self {
+        // Its own gate was found shut at the very start.
+        result.map_or_else(|_skipped| Self::of(Ran::NotStarted), Self::from)
     }
 }
 
@@ -51,6 +76,11 @@ impl Control {
     /// Keeps a body that has not begun from ever beginning; whether that was so. Nobody need wait for its runtime then.
     pub(crate) fn forbid(&self) -> bool {
         self.leave_new(2)
+    }
+
+    /// Whether the body is to be dropped at its next poll.
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.is_cancelled()
     }
 
     pub(crate) fn has_begun(&self) -> bool {
@@ -79,8 +109,11 @@ pub(crate) trait Witness: Send + 'static {
     fn ended(&mut self, ending: Ending);
 }
 
+/// A body, with what is around it.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Ending> + Send>>;
+
 /// Makes the body's future at its first poll.
-pub(crate) type Start = Box<dyn FnOnce() -> BodyFuture + Send>;
+pub(crate) type Start = Box<dyn FnOnce() -> Running + Send>;
 
 /// A body under guard: each poll first compares the clock with the trust it runs under, and drops the body instead.
 pub(crate) struct Guarded<W: Witness> {
@@ -94,7 +127,7 @@ pub(crate) struct Guarded<W: Witness> {
 
 enum State {
     New(Start),
-    Running(BodyFuture),
+    Running(Running),
     Done,
 }
 
@@ -151,21 +184,9 @@ impl<W: Witness> Guarded<W> {
         };
         match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(result)) => Poll::Ready(ending(result)),
+            Ok(Poll::Ready(ending)) => Poll::Ready(ending),
             Err(panic) => Poll::Ready(panicked(panic)),
         }
-    }
-}
-
-fn ending(result: BodyResult) -> Ending {
-    match result {
-        Ok(Ok(())) => Ending::of(Ran::Ok),
-        Ok(Err(error)) => Ending {
-            ran: Ran::Error,
-            error: error.0,
-        },
-        // Its own gate was found shut at the very start.
-        Err(_skipped) => Ending::of(Ran::NotStarted),
     }
 }
 
@@ -249,7 +270,7 @@ mod tests {
 
         fn guard(&self, on_loss: OnLoss, body: impl Future<Output = BodyResult> + Send + 'static) -> Guarded<Log> {
             let lead = Lead::new(Arc::clone(&self.gate), 7, 8);
-            let start: Start = Box::new(move || Box::pin(body));
+            let start: Start = Box::new(move || Box::pin(async move { Ending::from(body.await) }));
             let control = Arc::<Control>::default();
             *self.control.lock().unwrap() = Arc::clone(&control);
             Guarded::new(start, lead, on_loss, control, self.log.clone())

@@ -5,6 +5,8 @@ pub(crate) mod config;
 pub(crate) mod engine;
 pub(crate) mod fleet;
 mod guarded;
+mod hooks;
+pub(crate) mod load;
 mod panics;
 pub(crate) mod requests;
 mod restarts;

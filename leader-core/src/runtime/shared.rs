@@ -9,6 +9,8 @@ use tokio::sync::{broadcast, mpsc, watch};
 use super::clock_status::ClockStatus;
 use super::config::Config;
 use super::engine::Input;
+use super::hooks::Hooks;
+use super::load::Load;
 use crate::event::{Event, Stamped};
 use crate::job::scope::Gates;
 use crate::telemetry;
@@ -22,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) inbox: mpsc::UnboundedSender<Input>,
     events: broadcast::Sender<Stamped>,
     clock: watch::Sender<ClockStatus>,
+    load: watch::Sender<Load>,
+    pub(crate) hooks: Hooks,
     /// The last event has been told.
     stopped: AtomicBool,
 }
@@ -45,6 +49,8 @@ impl Shared {
                 holds_ticks: true,
                 ..ClockStatus::default()
             }),
+            load: watch::Sender::default(),
+            hooks: Hooks::default(),
             stopped: AtomicBool::new(false),
         }
     }
@@ -74,6 +80,16 @@ impl Shared {
         let wall = self.config.clock.wall();
         let ahead = self.clock().offset.unwrap_or_default();
         wall.checked_sub(ahead).unwrap_or(wall)
+    }
+
+    /// How much there is to do.
+    pub(crate) fn load(&self) -> Load {
+        *self.load.borrow()
+    }
+
+    pub(crate) fn show_load(&self, load: Load) {
+        self.load
+            .send_if_modified(|shown| std::mem::replace(shown, load) != load);
     }
 
     pub(crate) fn has_stopped(&self) -> bool {

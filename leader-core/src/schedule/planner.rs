@@ -136,7 +136,7 @@ impl Planner {
 
     /// The decisions due now, by job; each job is then busy until [`answered`](Self::answered). A job that is `held` is
     /// decided when it is [released](Self::release).
-    pub fn due(&mut self, now: Timestamp, held: impl Fn(usize) -> bool) -> Vec<(usize, Vec<Step>)> {
+    pub fn due(&mut self, now: Timestamp, mut held: impl FnMut(usize) -> bool) -> Vec<(usize, Vec<Step>)> {
         let mut all = Vec::new();
         while let Some(at) = self.next_wake() {
             // A timer that fires early finds nothing due: the planned tick is compared with the time, never a timer.
@@ -182,6 +182,21 @@ impl Planner {
             plan.late_from = plan.late_from.or_else(|| plan.rule.schedule.next(plan.cursor));
             plan.wake = None;
         }
+    }
+
+    /// A job that is held waits for no fault of its own: what would simply run now, and what falls due until it is
+    /// [released](Self::release), is late then, however old. Gives when the first of its ticks was due, the one that waits in the store
+    /// included.
+    pub fn queue(&mut self, job: usize, now: Timestamp) -> Timestamp {
+        let Some(plan) = self.plans.get_mut(&job) else {
+            return now;
+        };
+        let newest = plan.rule.newest_due(now).filter(|tick| *tick > plan.cursor);
+        let late = newest.and_then(|newest| plan.first_late(newest, now));
+        plan.late_from = Some(late.map_or(now, |tick| plan.rule.due(tick)));
+        let waiting = plan.waiting.map(|(tick, _)| tick);
+        let first = waiting.or_else(|| plan.rule.schedule.next(plan.cursor));
+        first.map_or(now, |tick| plan.rule.due(tick))
     }
 
     /// The tick waits in the store until an earlier run has ended: looks at `at` whether it has, or when one [ends](Self::ended).

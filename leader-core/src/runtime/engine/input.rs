@@ -76,6 +76,7 @@ pub(crate) enum Input {
     /// The runtime of the bodies has run this probe.
     Probed(u64),
     CallsIdle,
+    HooksIdle,
     Told {
         group: String,
         term: u64,

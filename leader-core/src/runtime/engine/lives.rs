@@ -213,7 +213,7 @@ impl Engine {
             };
             let body = start_body(&given);
             let scope = Scope::new(Some(Arc::clone(&shared.gates)), Some(given_lead.clone()));
-            Box::pin(scope::within(scope, body))
+            Box::pin(async move { Ending::from(scope::within(scope, body).await) })
         });
         let reporter = Reporter {
             shared: Arc::clone(&self.shared),

@@ -1,5 +1,6 @@
 //! Runs: started on the user's runtime, kept alive by heartbeats, and settled.
 
+mod failures;
 mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,9 @@ use crate::runtime::guarded::{Control, Ending, Guarded, Start, Witness};
 use crate::runtime::shared::Shared;
 use crate::store::{Beats, End};
 use results::Ended;
+
+/// Which try of a run each is: none is tried again yet.
+const ATTEMPT: u32 = 1;
 
 /// What names a run on this instance: each group counts its fences for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +132,16 @@ impl Runs {
         begun.map(|run| run.job).collect::<BTreeSet<_>>().into_iter()
     }
 
+    /// Every run that has not ended, begun or not: its job and the term it was claimed in.
+    pub(super) fn bodies(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.running.values().map(|run| (run.job, run.term))
+    }
+
+    /// How many these are.
+    pub(super) fn count(&self) -> usize {
+        self.running.len()
+    }
+
     /// A later tick of the job takes the place of its runs.
     pub(super) fn replace(&self, group: Group, job: usize) {
         let runs = self
@@ -210,7 +224,7 @@ impl Engine {
             }),
             clock: self.shared.config.clock.clone(),
         };
-        let start = self.body_of(job, tick, origin, lead.clone());
+        let start = self.body_of(job, tick, origin, lead.clone(), Arc::clone(&control));
         let guarded = Guarded::new(start, lead, spec.on_loss, Arc::clone(&control), reporter);
         let timeout = spec.timeout.map(|timeout| now + timeout);
         let run = Run {
@@ -241,7 +255,7 @@ impl Engine {
         }
     }
 
-    fn body_of(&self, job: usize, tick: Timestamp, origin: Origin, lead: Lead) -> Start {
+    fn body_of(&self, job: usize, tick: Timestamp, origin: Origin, lead: Lead, control: Arc<Control>) -> Start {
         let shared = Arc::clone(&self.shared);
         Box::new(move || {
             let spec = &shared.config.jobs[job];
@@ -250,7 +264,7 @@ impl Engine {
                 origin,
                 scheduled_at: tick,
                 started_at: shared.config.clock.wall(),
-                attempt: 1,
+                attempt: ATTEMPT,
                 lead: lead.clone(),
             });
             let given = Given {
@@ -259,8 +273,18 @@ impl Engine {
                 states: &shared.config.states,
             };
             let body = (spec.body.run)(&given);
-            let scope = Scope::new(Some(Arc::clone(&shared.gates)), Some(lead.clone()));
-            Box::pin(scope::within(scope, body))
+            let scope = || Scope::new(Some(Arc::clone(&shared.gates)), Some(lead.clone()));
+            let around = &shared.config.around;
+            if around.is_empty() {
+                let body = scope::within(scope(), body);
+                return Box::pin(async move { Ending::from(body.await) });
+            }
+            // Whatever scope a middleware awaits it in, the body is in its own.
+            let body = Box::pin(scope::within(scope(), body));
+            let (on_loss, trusted) = (spec.on_loss, lead.clone());
+            let is_over = move || control.is_over() || (on_loss == OnLoss::Cancel && !trusted.is_leading());
+            let wrapped = scope::within(scope(), around.wrap(&tick, body, is_over));
+            Box::pin(async move { wrapped.await.map_or_else(Ending::not_started, Ending::from) })
         })
     }
 
@@ -318,6 +342,7 @@ impl Engine {
         }
         let ended = Ended {
             job: run.job,
+            term: run.term,
             tick: run.tick,
             origin: run.origin,
             resting: run.owed.then_some((run.job, run.term)),

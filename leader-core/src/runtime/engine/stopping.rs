@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::requests::last_words;
 use super::{Engine, Input};
 use crate::clock::Moment;
+use crate::timing::Timing;
 
 /// A stop under way.
 pub(super) struct Stopping {
@@ -27,6 +29,11 @@ impl Stopping {
         stopping.waiting.push(done);
         stopping.bound = stopping.bound.min(bound);
     }
+
+    /// When the drain is over, and releases have what is left.
+    fn drained_by(&self, timing: Timing) -> Moment {
+        self.bound - last_words(timing)
+    }
 }
 
 impl Engine {
@@ -34,8 +41,11 @@ impl Engine {
         let Some(stopping) = &mut self.stopping else {
             return;
         };
+        // The program's hooks are waited for as long as bodies are, and no lease is held for them.
+        let hooks_over = self.shared.hooks.are_idle() || now >= stopping.drained_by(self.shared.config.timing);
         // A sign of life under way would come after the leave, and bring the line back.
-        let quiet = self.groups.iter().all(|group| group.election.is_stopped())
+        let quiet = hooks_over
+            && self.groups.iter().all(|group| group.election.is_stopped())
             && self.runs.is_quiet()
             && self.roster.is_still();
         let over = now >= stopping.bound;
@@ -47,6 +57,12 @@ impl Engine {
         let store = Arc::clone(&self.store);
         let holder = self.shared.config.holder.clone();
         self.ask(async move { store.leave(holder).await }, |_| Input::Left);
+    }
+
+    pub(super) fn stopping_wake(&self, now: Moment) -> Option<Moment> {
+        let stopping = self.stopping.as_ref().filter(|stopping| !stopping.leaving)?;
+        let drained_by = stopping.drained_by(self.shared.config.timing);
+        Some(if now < drained_by { drained_by } else { stopping.bound })
     }
 
     pub(super) fn is_finished(&self) -> bool {

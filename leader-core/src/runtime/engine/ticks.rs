@@ -4,7 +4,11 @@ mod ahead;
 #[cfg(feature = "testing")]
 mod extra;
 mod patience;
+mod under_way;
 mod waiting;
+
+#[cfg(feature = "testing")]
+pub(super) use extra::ByHand;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -143,6 +147,7 @@ impl Engine {
     pub(super) fn forget_ticks(&mut self, index: Group) {
         for job in &self.groups[index].jobs {
             self.planner.end(*job);
+            self.places.forget(*job);
         }
     }
 
@@ -162,9 +167,8 @@ impl Engine {
         }
         let held = self.holds_ticks();
         // A claim that overtakes the result of the run before it would find that run open.
-        let runs = &self.runs;
-        let due = (!held).then(|| self.planner.due(self.planning.at(now), |job| runs.is_untold(job)));
-        if let Some(due) = due.filter(|due| !due.is_empty()) {
+        let due = if held { Vec::new() } else { self.due(now) };
+        if !due.is_empty() {
             let flight = self.claims(due);
             self.send_claims(now, flight);
         }
@@ -349,7 +353,7 @@ impl Engine {
                     let owed = claim.want == Want::Owed;
                     self.start_run(now, index, term, job, claim.tick, fence, origin, owed, asker.take());
                 } else {
-                    self.not_started(index, fence, job, claim.tick, origin, asker.take());
+                    self.not_started(index, term, fence, job, claim.tick, origin, asker.take());
                 }
                 if planned && claim.want == Want::Owed {
                     self.planner.rest(job, claim.tick);

@@ -113,7 +113,7 @@ impl Plan {
     ///
     /// Within `grace`, and never past the distance to the next tick: so by age alone only the newest can be late, unless jitter has
     /// brought it nearer to those before it.
-    fn first_late(&self, newest: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    pub(super) fn first_late(&self, newest: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let after_drain = self.late_from.and_then(|from| {
             let first = self.rule.first_due(from)?;
             let first = if first > self.cursor {

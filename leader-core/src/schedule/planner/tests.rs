@@ -402,3 +402,68 @@ fn a_tick_that_waits_is_looked_at_when_a_run_ends() {
     assert_eq!(planner.waits_no_longer(0), Some(at("12:00:10")));
     assert_eq!(planner.waits_no_longer(0), None);
 }
+
+/// A job that waits for a place: what was in time when it came to wait is late, and so is what falls due behind it.
+#[test]
+fn what_waits_is_late_and_never_missed() {
+    for missed in [Missed::Skip, Missed::Latest] {
+        let mut planner = planner("10s", missed, "12:00:00", None);
+        assert_eq!(planner.due(at("12:00:10"), |_| true), []);
+        assert_eq!(planner.queue(0, at("12:00:10")), at("12:00:10"));
+        assert_eq!(planner.next_wake(), None, "nothing wakes it but a place");
+        assert_eq!(planner.due(at("12:00:31"), |_| false), []);
+        planner.release(0);
+        let ticks = ["12:00:10", "12:00:20", "12:00:30"].map(|tick| (tick.to_owned(), StepKind::Run, None));
+        assert_eq!(steps(&mut planner, "12:00:31"), ticks);
+        planner.answered(0, at("12:00:30"));
+        // From then on by age again.
+        let later = steps(&mut planner, "12:01:02");
+        let missed = later.iter().filter(|step| step.1 != StepKind::Run || step.2.is_some());
+        assert_eq!(missed.count(), 1, "{later:?}");
+    }
+}
+
+#[test]
+fn what_was_missed_before_the_wait_stays_the_policys() {
+    let mut skip = planner("10s", Missed::Skip, "12:00:00", None);
+    assert_eq!(skip.due(at("12:00:37"), |_| true), []);
+    assert_eq!(skip.queue(0, at("12:00:37")), at("12:00:10"));
+    skip.release(0);
+    // 12:00:40 fell due during the wait.
+    assert_eq!(
+        steps(&mut skip, "12:00:49"),
+        [("12:00:40".to_owned(), StepKind::Run, Some((MissedReason::Skipped, 3)))]
+    );
+
+    let mut latest = planner("10s", Missed::Latest, "12:00:00", None);
+    assert_eq!(latest.due(at("12:00:33"), |_| true), []);
+    assert_eq!(latest.queue(0, at("12:00:33")), at("12:00:10"));
+    latest.release(0);
+    // 12:00:30 was in time then.
+    let owed = (
+        "12:00:20".to_owned(),
+        StepKind::Owed,
+        Some((MissedReason::Coalesced, 1)),
+    );
+    assert_eq!(steps(&mut latest, "12:00:58"), [owed]);
+    latest.rest(0, at("12:00:20"));
+    latest.resume(0);
+    let ticks = ["12:00:30", "12:00:40", "12:00:50"].map(|tick| (tick.to_owned(), StepKind::Run, None));
+    assert_eq!(steps(&mut latest, "12:00:59"), ticks);
+}
+
+#[test]
+fn a_wait_that_is_told_again_changes_nothing() {
+    let mut planner = planner("10s", Missed::Skip, "12:00:00", None);
+    for now in ["12:00:10", "12:00:21", "12:00:47"] {
+        assert_eq!(planner.due(at(now), |_| true), []);
+        assert_eq!(planner.queue(0, at(now)), at("12:00:10"));
+        planner.release(0);
+    }
+    assert_eq!(steps(&mut planner, "12:00:47").len(), 4);
+    assert_eq!(
+        planner.queue(1, at("12:00:47")),
+        at("12:00:47"),
+        "a job that is not planned"
+    );
+}

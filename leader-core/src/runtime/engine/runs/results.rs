@@ -21,6 +21,7 @@ const UNTOLD: usize = 10_000;
 /// A run whose result the store has not taken yet.
 pub(super) struct Ended {
     pub(super) job: usize,
+    pub(super) term: u64,
     pub(super) tick: Timestamp,
     pub(super) origin: Origin,
     /// The job that rests, in this term, until the result is told: its next claim must not find this run open.
@@ -30,9 +31,11 @@ pub(super) struct Ended {
 
 impl Engine {
     /// Notes the end of a run that was claimed too late to be started.
+    #[allow(clippy::too_many_arguments, reason = "everything that makes a run")]
     pub(in super::super) fn not_started(
         &mut self,
         index: Group,
+        term: u64,
         fence: u64,
         job: usize,
         tick: Timestamp,
@@ -42,6 +45,7 @@ impl Engine {
         let id = RunId { group: index, fence };
         let ended = Ended {
             job,
+            term,
             tick,
             origin,
             resting: None,
@@ -144,6 +148,7 @@ impl Engine {
             return;
         };
         self.resume(group, &ended);
+        self.tell_of_failure(group, &end, &ended, outcome);
         if let Some(asker) = ended.asker {
             let _ = asker.send(Ok((outcome, end.error.clone())));
         }

@@ -8,13 +8,37 @@ use crate::clock::Moment;
 use crate::job::tick::Origin;
 use crate::store::{Claim, Overlap, Want};
 
+/// A run that was asked for: the job, the instant that names it, and who waits.
+pub(in super::super) type ByHand = (usize, Timestamp, Asker);
+
 impl Engine {
-    /// Claims a run outside the schedule.
+    /// Claims what was asked for, as far as there are places: somebody waits, and ticks come after.
+    pub(in super::super) fn by_hand_turn(&mut self, now: Moment) {
+        while let Some((job, _, _)) = self.places.by_hand.front() {
+            if self.leads(*job) && !self.has_place_for(*job) {
+                break;
+            }
+            if let Some((job, at, asker)) = self.places.by_hand.pop_front() {
+                self.claim_by_hand(now, job, at, asker);
+            }
+        }
+    }
+
+    fn leads(&self, job: usize) -> bool {
+        let state = &self.groups[self.group_of[job]];
+        state.draining.is_none() && state.taken_over.is_some_and(|term| state.gate.trusts(term))
+    }
+
+    /// Claims a run outside the schedule, as soon as there is a place.
     pub(in super::super) fn claim_extra(&mut self, now: Moment, job: usize, at: Timestamp, asker: Asker) {
+        self.places.by_hand.push_back((job, at, asker));
+        self.by_hand_turn(now);
+    }
+
+    fn claim_by_hand(&mut self, now: Moment, job: usize, at: Timestamp, asker: Asker) {
         let name = self.shared.config.jobs[job].name.clone();
         let index = self.group_of[job];
-        let state = &self.groups[index];
-        if state.draining.is_some() || !state.taken_over.is_some_and(|term| state.gate.trusts(term)) {
+        if !self.leads(job) {
             let _ = asker.send(Err(format!("this instance does not lead the group of `{name}`")));
             return;
         }
