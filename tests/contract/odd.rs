@@ -315,7 +315,7 @@ async fn leases_19_a_run_that_a_fail_over_forgot_to_be_settled_is_not_run_again_
     let floor = after(tick, 1);
     let again = promoted.claim(&a, term, claim("job", 3, floor, floor, Want::Run)).await;
     assert!(
-        matches!(again, ClaimReply::Moved { cursor } if cursor == floor),
+        matches!(again, ClaimReply::Moved { cursor, .. } if cursor == floor),
         "{again:?}"
     );
     // Fences rise above what the promoted server has forgotten, because the leader tells it.

@@ -116,7 +116,8 @@ for i = 1, tonumber(ARGV[8]) do
   if mine then
     verdict, value = 'won', mine
   elseif scheduled and (cursor > planned_from or tonumber(tick) <= cursor) then
-    verdict, value = 'moved', format('%.0f', cursor)
+    -- Whoever moved it may not have heard that a tick waits.
+    verdict, value = 'moved', format('%.0f', cursor) .. (waiting and ' ' .. waiting or '')
   elseif want == 'waited' and waiting ~= tick then
     verdict = 'passed'
   else
