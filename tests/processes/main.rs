@@ -2,7 +2,6 @@
 
 mod axum_service;
 mod cluster_cron;
-mod dice;
 mod fences;
 mod fleet;
 mod programs;

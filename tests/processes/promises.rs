@@ -8,7 +8,7 @@ use leader_tests::RedisServer;
 use crate::takeovers::{AFTER_KILL, AFTER_RELEASE, Takeover, Way, percentiles, takeovers};
 
 async fn hold(way: Way, count: usize, promise: Duration) {
-    let seed = crate::dice::seed();
+    let seed = leader_tests::seed();
     println!("LEADER_CHAOS_SEED={seed}");
     let server = Arc::new(RedisServer::start().await);
     let all = takeovers(&server, way, 4, count, seed).await;

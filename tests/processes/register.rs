@@ -8,9 +8,9 @@ use redis::Value;
 use rustix::process::Signal;
 use tokio::task::JoinSet;
 
-use crate::dice::Dice;
 use crate::fences::{Stop, Written, judge, mend_cut_starts};
 use crate::fleet::{Fleet, TTL, mono};
+use leader_tests::Dice;
 use leader_tests::checker::violations;
 
 const GROUP: &str = "register";
@@ -35,7 +35,7 @@ struct Count {
 
 #[tokio::test]
 async fn a_frozen_leader_writes_nothing_that_a_fenced_register_would_mix_up() {
-    let seed = crate::dice::seed();
+    let seed = leader_tests::seed();
     let full = std::env::var("LEADER_CHAOS").is_ok_and(|word| word == "full");
     let stops = if full { STOPS_IN_FULL } else { STOPS };
     println!("LEADER_CHAOS_SEED={seed}: {FLEETS} fleets, {stops} freezes each");

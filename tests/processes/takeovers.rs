@@ -9,9 +9,9 @@ use leader_tests::RedisServer;
 use rustix::process::Signal;
 use tokio::task::JoinSet;
 
-use crate::dice::Dice;
 use crate::fleet::{Fleet, TTL, between, mono};
 use crate::stalls::Stalls;
+use leader_tests::Dice;
 
 const GROUP: &str = "default";
 /// How many processes a fleet has.

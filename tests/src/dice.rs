@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 pub struct Dice(u64);
 
 impl Dice {
+    /// The same seed gives the same chance.
+    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -18,7 +20,15 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
+    /// One of `0..count`.
+    pub fn below(&mut self, count: u64) -> u64 {
+        self.next() % count
+    }
+
     /// From `least` to `spread` more.
+    ///
+    /// # Panics
+    /// When the spread is thousands of years.
     pub fn span(&mut self, least: Duration, spread: Duration) -> Duration {
         let micros = u64::try_from(spread.as_micros()).expect("some seconds");
         least + Duration::from_micros(self.next() % (micros + 1))
@@ -26,6 +36,10 @@ impl Dice {
 }
 
 /// The seed that `LEADER_CHAOS_SEED` names, or one of this moment; whoever uses it prints it.
+///
+/// # Panics
+/// When the variable is no whole number.
+#[must_use]
 pub fn seed() -> u64 {
     match std::env::var("LEADER_CHAOS_SEED") {
         Ok(seed) => seed.parse().expect("LEADER_CHAOS_SEED is a whole number"),

@@ -6,8 +6,6 @@
 //!
 //! `cargo bench -p leader-tests --bench takeover` takes about a minute; `-- --count 20` is shorter.
 
-#[path = "../../processes/dice.rs"]
-mod dice;
 #[path = "../../processes/fleet.rs"]
 #[allow(dead_code, reason = "the suite uses the rest")]
 mod fleet;
@@ -22,7 +20,7 @@ mod takeovers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leader_tests::RedisServer;
+use leader_tests::{RedisServer, seed};
 
 use fleet::TTL;
 use takeovers::{AFTER_KILL, AFTER_RELEASE, Takeover, Way, percentiles, takeovers};
@@ -48,7 +46,7 @@ fn count() -> usize {
 }
 
 fn main() {
-    let (count, seed) = (count(), dice::seed());
+    let (count, seed) = (count(), seed());
     println!(
         "{count} takeovers of each kind, {FLEETS} fleets of 3 processes side by side, TTL {TTL:?}, LEADER_CHAOS_SEED={seed}"
     );
