@@ -165,7 +165,10 @@ async fn a_dead_run_is_settled_by_a_refused_claim_too(bench: Bench) {
     let again = claim("job", 1, tick, tick, Want::Run);
     assert_eq!(
         claims(&bench, &b, term, again, IMPATIENT).await,
-        ClaimReply::Moved { cursor: tick }
+        ClaimReply::Moved {
+            cursor: tick,
+            waiting: None
+        }
     );
     let ledger = bench.ledger("job").await;
     assert_eq!(

@@ -557,7 +557,7 @@ impl Pair {
                 Reply::Overlapped | Reply::Waits | Reply::Passed if scheduled => {
                     self.cursors.insert((group.clone(), wish.name), wish.tick);
                 }
-                Reply::Moved(cursor) => {
+                Reply::Moved(cursor, _) => {
                     self.cursors.insert((group.clone(), wish.name), cursor);
                 }
                 Reply::Overlapped | Reply::Waits | Reply::Passed | Reply::Replacing | Reply::Busy => {}
@@ -743,7 +743,7 @@ enum Reply {
     Replacing,
     Passed,
     Busy,
-    Moved(At),
+    Moved(At, Option<At>),
 }
 
 impl Reply {
@@ -755,7 +755,9 @@ impl Reply {
             ClaimReply::Replacing => Self::Replacing,
             ClaimReply::Passed => Self::Passed,
             ClaimReply::Busy => Self::Busy,
-            ClaimReply::Moved { cursor } => Self::Moved(names.instant(cursor)),
+            ClaimReply::Moved { cursor, waiting } => {
+                Self::Moved(names.instant(cursor), waiting.map(|at| names.instant(at)))
+            }
         }
     }
 }

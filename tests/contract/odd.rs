@@ -189,6 +189,32 @@ async fn a_counter_that_cannot_rise_grants_nothing() {
     }
 }
 
+/// What somebody else wrote into the place of a waiting tick stands in nobody's way, and gets into no record.
+#[tokio::test]
+async fn a_waiting_tick_that_is_none_is_dropped() {
+    use crate::bench::{after, claim};
+    use leader_core::__seam::{TakenOver, Want};
+
+    let bench = Bench::redis().await;
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    let mut cursor = bench.cursor(&a, term, "job").await;
+    let job = format!("{{{}}}:job:job", Keys::of(&bench).lease);
+    for (number, junk) in (1..).zip(["garbage", "", "1e300", "-5"]) {
+        command(&bench, &["HSET", &job, "waiting", junk]).await;
+        let TakenOver::Yours { waiting, .. } = bench.take_over(&a, term, &["job"]).await else {
+            panic!("not yours");
+        };
+        assert_eq!(waiting, [None], "{junk}");
+        let tick = after(cursor, 1);
+        let fence = bench.win(&a, term, claim("job", number, cursor, tick, Want::Run)).await;
+        bench.settle("job", fence, leader_core::Ran::Ok).await;
+        let ledger = bench.ledger("job").await;
+        assert_eq!((ledger.waiting, ledger.decided()), (None, number), "{junk}");
+        cursor = tick;
+    }
+}
+
 /// One group whose keys are of no use does not stand in the way of the others that are asked for with it.
 #[tokio::test]
 async fn a_broken_group_fails_alone() {
@@ -315,7 +341,7 @@ async fn leases_19_a_run_that_a_fail_over_forgot_to_be_settled_is_not_run_again_
     let floor = after(tick, 1);
     let again = promoted.claim(&a, term, claim("job", 3, floor, floor, Want::Run)).await;
     assert!(
-        matches!(again, ClaimReply::Moved { cursor } if cursor == floor),
+        matches!(again, ClaimReply::Moved { cursor, .. } if cursor == floor),
         "{again:?}"
     );
     // Fences rise above what the promoted server has forgotten, because the leader tells it.

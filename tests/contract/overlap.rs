@@ -12,6 +12,7 @@ on_each_store!(
     a_run_beside_another_where_that_is_allowed,
     a_tick_waits_and_a_later_one_stands_for_it,
     a_waiting_tick_outlives_its_leader,
+    who_is_told_that_the_cursor_has_moved_hears_what_waits,
     a_waiting_tick_that_nobody_started_is_coalesced,
     what_waits_is_asked_for_by_its_tick,
     a_settled_gap_leaves_what_waits,
@@ -109,6 +110,28 @@ async fn a_waiting_tick_outlives_its_leader(bench: Bench) {
     );
     bench.settle("job", first, Ran::Ok).await;
     bench.win(&b, term, waited(2)).await;
+}
+
+/// The first answer may have been lost.
+async fn who_is_told_that_the_cursor_has_moved_hears_what_waits(bench: Bench) {
+    let a = holder("a");
+    let (term, cursor, first) = busy(&bench, &a).await;
+    let (one, claim) = (after(cursor, 1), next(2, cursor, Overlap::Wait, &[first]));
+    let moved = ClaimReply::Moved {
+        cursor: one,
+        waiting: Some(one),
+    };
+    assert_eq!(bench.claim(&a, term, claim.clone()).await, ClaimReply::Waits);
+    assert_eq!(bench.claim(&a, term, claim.clone()).await, moved);
+    bench.settle("job", first, Ran::Ok).await;
+    assert_eq!(bench.claim(&a, term, claim.clone()).await, moved);
+    let waited = with(Overlap::Wait, self::claim("job", 3, one, one, Want::Waited));
+    bench.win(&a, term, waited).await;
+    let moved = ClaimReply::Moved {
+        cursor: one,
+        waiting: None,
+    };
+    assert_eq!(bench.claim(&a, term, claim).await, moved);
 }
 
 async fn a_waiting_tick_that_nobody_started_is_coalesced(bench: Bench) {

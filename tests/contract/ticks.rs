@@ -111,7 +111,7 @@ async fn a_tick_behind_the_cursor_has_moved(bench: Bench) {
         .claim(&a, term, claim("job", 1, since, cursor, Want::Settle))
         .await;
     let before = bench.ledger("job").await;
-    let moved = ClaimReply::Moved { cursor };
+    let moved = ClaimReply::Moved { cursor, waiting: None };
     for (number, want) in [(2, Want::Run), (3, Want::Owed), (4, Want::Settle)] {
         // Planned from an older cursor, even for a later tick; and a tick that is not after the cursor.
         for (from, tick) in [(since, after(since, 5)), (since, after(since, 20)), (cursor, cursor)] {
@@ -136,13 +136,25 @@ async fn fault_g_a_tick_is_never_won_twice(bench: Bench) {
     let term = bench.acquire(&b).await;
     for (number, want) in [(1, Want::Run), (2, Want::Owed), (1, Want::Settle)] {
         let again = bench.claim(&b, term, claim("job", number, cursor, tick, want)).await;
-        assert_eq!(again, ClaimReply::Moved { cursor: tick });
+        assert_eq!(
+            again,
+            ClaimReply::Moved {
+                cursor: tick,
+                waiting: None
+            }
+        );
     }
     // Nor by the same process under another term, with the same number.
     bench.release(&b, term, None).await;
     let term = bench.acquire(&a).await;
     let again = bench.claim(&a, term, claim("job", 1, cursor, tick, Want::Run)).await;
-    assert_eq!(again, ClaimReply::Moved { cursor: tick });
+    assert_eq!(
+        again,
+        ClaimReply::Moved {
+            cursor: tick,
+            waiting: None
+        }
+    );
     assert_eq!(bench.ledger("job").await.decided(), 1);
 }
 
@@ -220,7 +232,8 @@ async fn a_repeated_claim_gets_its_answer_again(bench: Bench) {
     assert_eq!(
         again,
         ClaimReply::Moved {
-            cursor: after(cursor, 3)
+            cursor: after(cursor, 3),
+            waiting: None,
         }
     );
 }
@@ -286,7 +299,13 @@ async fn a_leaders_cursor_may_be_ahead_of_the_stores(bench: Bench) {
     let seen = after(stored, 10);
     for tick in [after(stored, 5), seen] {
         let reply = bench.claim(&a, term, claim("job", 1, seen, tick, Want::Run)).await;
-        assert_eq!(reply, ClaimReply::Moved { cursor: seen });
+        assert_eq!(
+            reply,
+            ClaimReply::Moved {
+                cursor: seen,
+                waiting: None
+            }
+        );
     }
     assert_eq!(bench.ledger("job").await.cursor, Some(stored));
     bench
@@ -333,7 +352,10 @@ async fn a_refused_claim_counts_nothing(bench: Bench) {
     let cursor = bench.cursor(&a, term, "job").await;
     let mut wish = claim("job", 1, after(cursor, -5), after(cursor, 3), Want::Run);
     wish.passed = vec![passed(MissedReason::Skipped, after(cursor, 1), after(cursor, 2), 2)];
-    assert_eq!(bench.claim(&a, term, wish).await, ClaimReply::Moved { cursor });
+    assert_eq!(
+        bench.claim(&a, term, wish).await,
+        ClaimReply::Moved { cursor, waiting: None }
+    );
     let ledger = bench.ledger("job").await;
     assert_eq!((ledger.decided(), ledger.records.len()), (0, 0));
 }

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leader_core::{Instance, JobLedger, MissedReason, Outcome, Ran};
-use leader_tests::eventually;
+use leader_tests::{Proxy, Request, eventually};
 
-use crate::stage::{Ground, SOON, Stage, leader_first, leads, ms};
+use crate::stage::{Ground, SOON, Stage, among_others, leader_first, leads, ms};
 
 on_each_store!(
     a_tick_waits_for_the_run_before_it,
@@ -223,4 +223,29 @@ async fn runs_of_two_instances_may_be_beside_each_other(ground: Ground) {
     all_accounted_for(&new, "beside", &ledger(&new, "beside").await);
     old.shutdown().await;
     new.shutdown().await;
+}
+
+/// The store has noted that the tick waits, and its leader does not hear of it: it finds out as it asks again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tick_whose_leader_did_not_hear_that_it_waits_is_started() {
+    let _among = among_others().await;
+    let ground = Ground::redis().await;
+    let Ground::Redis(server) = &ground else { unreachable!() };
+    let proxy = Proxy::start(server.port()).await;
+    let stage = Stage::new();
+    slow(&stage, "waits", ms(1_700));
+    let a = Ground::instance_at(&proxy.url(), "a", &stage, ["waits"]).await.unwrap();
+    stage.has_played("waits", 1).await;
+    proxy.reset_after_request(Request::Claim.marker(), 1);
+    stage.has_played("waits", 2).await;
+    assert_eq!(proxy.hits(), 1);
+    let played = stage.played("waits");
+    let between = played[1].scheduled_at.duration_since(played[0].scheduled_at);
+    assert_eq!(
+        between,
+        jiff::SignedDuration::from_secs(1),
+        "the tick that waited: {played:?}"
+    );
+    all_accounted_for(&a, "waits", &ledger(&a, "waits").await);
+    a.shutdown().await;
 }

@@ -74,6 +74,15 @@ impl Ground {
             Self::Embedded(store) => leader_core::bootstrap(store.clone()),
             Self::Redis(server) => leader_core::bootstrap(server.url()),
         };
+        Self::of_the_fleet(bootstrap, id, stage, groups)
+    }
+
+    /// The same on another way to the server.
+    pub(crate) fn instance_at<const N: usize>(url: &str, id: &str, stage: &Stage, groups: [&str; N]) -> Bootstrap {
+        Self::of_the_fleet(leader_core::bootstrap(url), id, stage, groups)
+    }
+
+    fn of_the_fleet<const N: usize>(bootstrap: Bootstrap, id: &str, stage: &Stage, groups: [&str; N]) -> Bootstrap {
         bootstrap
             .state(stage.clone())
             .instance_id(id)

@@ -5,6 +5,8 @@
 pub enum Request {
     /// Asks for a lease.
     Campaign,
+    /// Claims ticks.
+    Claim,
     /// Prolongs a lease.
     Renewal,
 }
@@ -19,6 +21,7 @@ impl Request {
     pub fn marker(self) -> &'static str {
         let script = match self {
             Self::Campaign => include_str!("../../leader-core/src/store/redis/scripts/campaign.lua"),
+            Self::Claim => include_str!("../../leader-core/src/store/redis/scripts/claim.lua"),
             Self::Renewal => include_str!("../../leader-core/src/store/redis/scripts/renew.lua"),
         };
         let first = script.lines().next().unwrap_or_default();

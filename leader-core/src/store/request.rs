@@ -301,6 +301,8 @@ pub enum ClaimReply {
     Moved {
         /// The store's cursor.
         cursor: Timestamp,
+        /// The tick that waits in the store: whoever moved the cursor may not have heard that it does.
+        waiting: Option<Timestamp>,
     },
 }
 

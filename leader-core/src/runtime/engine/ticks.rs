@@ -132,9 +132,7 @@ impl Engine {
                     self.tell_of_the_future(job, cursor, server);
                     let begun = self.planning.at(now);
                     self.planner.begin(job, rule, cursor, late_from, begun);
-                    if let Some(tick) = waiting {
-                        self.planner.wait(job, tick, begun);
-                    }
+                    self.found_waiting(now, job, waiting);
                 }
             }
             // The next renewal says the same, and demotes.
@@ -388,9 +386,10 @@ impl Engine {
                     self.pause(now, job, claim.cursor);
                 }
             }
-            ClaimReply::Moved { cursor } => {
+            ClaimReply::Moved { cursor, waiting } => {
                 if planned {
                     self.planner.answered(job, cursor);
+                    self.found_waiting(now, job, waiting);
                 }
             }
         }

@@ -57,7 +57,8 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
     let cursor = job.cursor.map_or(claim.cursor, |cursor| cursor.max(claim.cursor));
     if scheduled && (cursor > claim.cursor || claim.tick <= cursor) {
-        return ClaimReply::Moved { cursor };
+        let waiting = job.waiting;
+        return ClaimReply::Moved { cursor, waiting };
     }
     if claim.want == Want::Waited && job.waiting != Some(claim.tick) {
         return ClaimReply::Passed;

@@ -179,9 +179,14 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
         "replacing" => Ok(ClaimReply::Replacing),
         "passed" => Ok(ClaimReply::Passed),
         "busy" => Ok(ClaimReply::Busy),
-        "moved" => Ok(ClaimReply::Moved {
-            cursor: instant(&pair[1])?,
-        }),
+        "moved" => {
+            let (cursor, waiting) = match pair[1].split_once(' ') {
+                Some((cursor, waiting)) => (cursor, Some(instant(waiting)?)),
+                None => (pair[1].as_str(), None),
+            };
+            let cursor = instant(cursor)?;
+            Ok(ClaimReply::Moved { cursor, waiting })
+        }
         other => Err(odd(&format!("verdict `{other}`"))),
     };
     let replies = replies.chunks(2).map(reply).collect::<Result<_, _>>()?;

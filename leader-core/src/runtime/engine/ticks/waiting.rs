@@ -26,6 +26,13 @@ impl Engine {
         self.planner.wait(job, tick, again);
     }
 
+    /// A tick that waits in the store, as the leadership began or after an answer that was lost: what it waits for may have ended.
+    pub(super) fn found_waiting(&mut self, now: Moment, job: usize, waiting: Option<Timestamp>) {
+        if let Some(tick) = waiting {
+            self.planner.wait(job, tick, self.planning.at(now));
+        }
+    }
+
     fn look_again_at(&self, now: Moment) -> Timestamp {
         self.planning.after(now, self.shared.config.timing.renew())
     }

@@ -113,10 +113,16 @@ for i = 1, tonumber(ARGV[8]) do
   local verdict, value, moved_to = nil, '', nil
   local scheduled = want == 'run' or want == 'owed' or want == 'settle'
   local waiting = stored[3]
+  if waiting and not match(waiting, '^%d+$') then
+    -- No tick that could be run, or recorded.
+    call('HDEL', job, 'waiting')
+    waiting = nil
+  end
   if mine then
     verdict, value = 'won', mine
   elseif scheduled and (cursor > planned_from or tonumber(tick) <= cursor) then
-    verdict, value = 'moved', format('%.0f', cursor)
+    -- Whoever moved it may not have heard that a tick waits.
+    verdict, value = 'moved', format('%.0f', cursor) .. (waiting and ' ' .. waiting or '')
   elseif want == 'waited' and waiting ~= tick then
     verdict = 'passed'
   else

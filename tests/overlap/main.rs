@@ -1,0 +1,459 @@
+//! Runs of every overlap policy while chance takes leaderships away, and what the ledger says of it afterwards.
+//!
+//! `LEADER_CHAOS=full` takes a minute for each store, and `LEADER_CHAOS_SEED` repeats a run's chance.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use leader_core::{Bootstrap, Embedded, Instance, JobLedger, Outcome, Ran, State, Tick, Timing, leader_only, testing};
+use leader_tests::dice::{Dice, seed};
+use leader_tests::{RedisServer, eventually};
+
+/// The bound of every wait for something that happens soon, on a machine that does other things too.
+const SOON: Duration = Duration::from_secs(20);
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Where the fleet meets.
+enum Ground {
+    Embedded(Embedded),
+    Redis(Box<RedisServer>),
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_tick_has_one_outcome_in_one_process() {
+    every_tick_has_one_outcome(Ground::Embedded(Embedded::new())).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_tick_has_one_outcome_on_redis() {
+    every_tick_has_one_outcome(Ground::Redis(Box::new(RedisServer::start().await))).await;
+}
+
+const GROUP: &str = "dice";
+const TTL: Duration = ms(2_000);
+const JOBS: [&str; 10] = [
+    "dice_skips",
+    "dice_skips_on",
+    "dice_waits",
+    "dice_waits_on",
+    "dice_waits_long",
+    "dice_waits_long_on",
+    "dice_replaces",
+    "dice_replaces_on",
+    "dice_beside",
+    "dice_beside_on",
+];
+
+/// One start of a body.
+#[derive(Clone, Debug)]
+struct Body {
+    job: String,
+    tick: Timestamp,
+    fence: u64,
+    life: usize,
+    began: Instant,
+    ended: Option<Instant>,
+    result: Option<Ran>,
+}
+
+/// What all instances write to.
+struct Floor {
+    bodies: Mutex<Vec<Body>>,
+    dice: Mutex<Dice>,
+    /// Bodies end as soon as they begin.
+    calm: AtomicBool,
+}
+
+/// The floor as one start of an instance sees it.
+#[derive(Clone)]
+struct Hall {
+    floor: Arc<Floor>,
+    life: usize,
+}
+
+/// Notes the end of a body, however it ends.
+struct Within(Arc<Floor>, usize);
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        self.0.bodies.lock().unwrap()[self.1].ended = Some(Instant::now());
+    }
+}
+
+impl Hall {
+    async fn perform(self, tick: Tick) -> anyhow::Result<()> {
+        let long = tick.job().as_str().contains("long");
+        let (takes, fails) = {
+            let mut dice = self.floor.dice.lock().unwrap();
+            let takes = if long {
+                dice.span(ms(1_500), ms(4_000))
+            } else {
+                dice.span(ms(0), ms(2_500))
+            };
+            (takes, dice.below(7) == 0)
+        };
+        let at = {
+            let mut bodies = self.floor.bodies.lock().unwrap();
+            bodies.push(Body {
+                job: tick.job().to_string(),
+                tick: tick.scheduled_at(),
+                fence: tick.fence(),
+                life: self.life,
+                began: Instant::now(),
+                ended: None,
+                result: None,
+            });
+            bodies.len() - 1
+        };
+        let _within = Within(Arc::clone(&self.floor), at);
+        if !self.floor.calm.load(Ordering::SeqCst) {
+            tokio::time::sleep(takes).await;
+        }
+        let result = if fails { Ran::Error } else { Ran::Ok };
+        self.floor.bodies.lock().unwrap()[at].result = Some(result);
+        anyhow::ensure!(!fails, "chance");
+        Ok(())
+    }
+}
+
+/// The jobs, each of which is a policy. Those that end in `_on` run on when their leadership is lost.
+mod jobs {
+    use super::{Hall, State, Tick, leader_only};
+
+    macro_rules! jobs {
+        ($($name:ident, $every:tt, $overlap:tt, $on_loss:tt;)*) => {
+            $(
+                #[leader_only(group = "dice", every = $every, overlap = $overlap, on_loss = $on_loss)]
+                pub(crate) async fn $name(tick: Tick, State(hall): State<Hall>) -> anyhow::Result<()> {
+                    hall.perform(tick).await
+                }
+            )*
+        };
+    }
+
+    jobs! {
+        dice_skips, "1s", "skip", "cancel";
+        dice_skips_on, "1s", "skip", "finish";
+        dice_waits, "1s", "wait", "cancel";
+        dice_waits_on, "1s", "wait", "finish";
+        dice_waits_long, "4s", "wait", "cancel";
+        dice_waits_long_on, "4s", "wait", "finish";
+        dice_replaces, "1s", "replace", "cancel";
+        dice_replaces_on, "1s", "replace", "finish";
+        dice_beside, "1s", "allow", "cancel";
+        dice_beside_on, "1s", "allow", "finish";
+    }
+}
+
+/// One start of an instance, and when it could not do as it should.
+struct Life {
+    instance: Instance,
+    frozen: Vec<(Instant, Instant)>,
+    gone: Option<Instant>,
+}
+
+impl Life {
+    /// Whether it stood still, or was gone, at some time between the two.
+    fn was_harmed(&self, from: Instant, until: Instant) -> bool {
+        // What a freeze has held up comes a little after it.
+        let frozen = |(began, ended): &(Instant, Instant)| *began <= until && *ended + TTL >= from;
+        self.is_gone(until) || self.frozen.iter().any(frozen)
+    }
+
+    fn is_gone(&self, by: Instant) -> bool {
+        self.gone.is_some_and(|gone| gone <= by)
+    }
+}
+
+struct Fleet<'a> {
+    ground: &'a Ground,
+    floor: Arc<Floor>,
+    lives: Vec<Life>,
+    /// The life of each place.
+    places: Vec<usize>,
+    told: Vec<String>,
+    began: Instant,
+}
+
+impl Fleet<'_> {
+    fn bootstrap(&self, id: &str, life: usize) -> Bootstrap {
+        let bootstrap = match self.ground {
+            Ground::Embedded(store) => leader_core::bootstrap(store.clone()),
+            Ground::Redis(server) => leader_core::bootstrap(server.url()),
+        };
+        let floor = Arc::clone(&self.floor);
+        bootstrap
+            .state(Hall { floor, life })
+            .instance_id(id)
+            .service("fleet")
+            .single_process()
+            .first_start(true)
+            .timing(Timing::from_ttl(TTL))
+            .groups([GROUP])
+    }
+
+    async fn begin(&mut self, place: usize) {
+        let life = self.lives.len();
+        let bootstrap = self.bootstrap(&format!("{place}-{life}"), life);
+        let instance = bootstrap.await.unwrap();
+        self.lives.push(Life {
+            instance,
+            frozen: Vec::new(),
+            gone: None,
+        });
+        if place == self.places.len() {
+            self.places.push(life);
+        } else {
+            self.places[place] = life;
+        }
+    }
+
+    /// Does something to one of them.
+    async fn disturb(&mut self, dice: &mut Dice) {
+        let leading = |life: &usize| self.lives[*life].instance.is_leader(GROUP);
+        let leader = self.places.iter().position(leading);
+        // Mostly to the one that matters.
+        let any = usize::try_from(dice.below(self.places.len() as u64)).unwrap();
+        let place = leader.filter(|_| dice.below(3) > 0).unwrap_or(any);
+        let life = self.places[place];
+        let what = match dice.below(20) {
+            0..8 => {
+                let instance = self.lives[life].instance.clone();
+                let _ = tokio::time::timeout(ms(3_000), instance.step_down(GROUP)).await;
+                "steps down".to_owned()
+            }
+            8..11 => {
+                testing::kill(&self.lives[life].instance);
+                self.lives[life].gone = Some(Instant::now());
+                self.begin(place).await;
+                "is killed".to_owned()
+            }
+            11..15 => {
+                let span = dice.span(ms(100), ms(2_500));
+                testing::freeze(&self.lives[life].instance, span);
+                let now = Instant::now();
+                self.lives[life].frozen.push((now, now + span));
+                format!("stands still for {span:?}")
+            }
+            15..17 => {
+                testing::panic(&self.lives[life].instance);
+                // Started again within a moment.
+                let now = Instant::now();
+                self.lives[life].frozen.push((now, now + TTL));
+                "panics".to_owned()
+            }
+            17..19 => {
+                let instance = self.lives[life].instance.clone();
+                let _ = tokio::time::timeout(ms(15_000), instance.shutdown()).await;
+                self.lives[life].gone = Some(Instant::now());
+                self.begin(place).await;
+                "is shut down".to_owned()
+            }
+            _ => {
+                if let Ground::Redis(server) = self.ground {
+                    server
+                        .command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])
+                        .await;
+                }
+                "and all others lose their links".to_owned()
+            }
+        };
+        let at = self.began.elapsed();
+        self.told.push(format!("{at:?}: {place}-{life} {what}"));
+    }
+}
+
+/// Looks at the ledger all the time.
+struct Watch {
+    observer: Instance,
+    /// Since when the job's waiting tick has had nothing to wait for.
+    free: BTreeMap<&'static str, Option<Instant>>,
+}
+
+impl Watch {
+    /// The longest that a tick waits for nothing, by now.
+    async fn look(&mut self) -> Duration {
+        let mut longest = Duration::ZERO;
+        for job in JOBS {
+            let Ok(ledger) = self.observer.ledger(job).await else {
+                continue;
+            };
+            adds_up(&self.observer, job, &ledger);
+            let stuck = ledger.waiting.is_some() && ledger.open.is_empty();
+            let since = self.free.entry(job).or_default();
+            *since = stuck.then(|| since.unwrap_or_else(Instant::now));
+            longest = longest.max(since.map_or(Duration::ZERO, |since| since.elapsed()));
+        }
+        longest
+    }
+}
+
+fn adds_up(observer: &Instance, job: &str, ledger: &JobLedger) {
+    if let (Some(since), Some(cursor)) = (ledger.since, ledger.cursor) {
+        let due = observer.count_ticks(job, since, cursor).unwrap();
+        assert_eq!(ledger.decided() + ledger.pending(), due, "{job}: {ledger:?}");
+    }
+}
+
+async fn every_tick_has_one_outcome(ground: Ground) {
+    let seed = seed();
+    println!("LEADER_CHAOS_SEED={seed}");
+    let full = std::env::var("LEADER_CHAOS").is_ok_and(|dose| dose == "full");
+    let mut dice = Dice::new(seed);
+    let floor = Arc::new(Floor {
+        bodies: Mutex::default(),
+        dice: Mutex::new(Dice::new(seed.wrapping_add(1))),
+        calm: AtomicBool::new(false),
+    });
+    let mut fleet = Fleet {
+        ground: &ground,
+        floor: Arc::clone(&floor),
+        lives: Vec::new(),
+        places: Vec::new(),
+        told: Vec::new(),
+        began: Instant::now(),
+    };
+    let observer = fleet.bootstrap("observer", usize::MAX).campaign(false).await.unwrap();
+    let free = BTreeMap::new();
+    let mut watch = Watch { observer, free };
+    for place in 0..2 + usize::try_from(dice.below(2)).unwrap() {
+        fleet.begin(place).await;
+    }
+    let lasts = if full { ms(60_000) } else { ms(15_000) };
+    while fleet.began.elapsed() < lasts {
+        let until = Instant::now() + dice.span(ms(100), ms(1_900));
+        while Instant::now() < until {
+            watch.look().await;
+            tokio::time::sleep(ms(50)).await;
+        }
+        fleet.disturb(&mut dice).await;
+    }
+    // Nothing happens any more, and bodies are as long as before.
+    let quiet = Instant::now();
+    while quiet.elapsed() < 2 * TTL + ms(2_500) {
+        watch.look().await;
+        tokio::time::sleep(ms(50)).await;
+    }
+    let bound = Timing::from_ttl(TTL).renew() + ms(1_000);
+    watch.free.clear();
+    while quiet.elapsed() < 2 * TTL + ms(7_000) {
+        let longest = watch.look().await;
+        assert!(longest <= bound, "a tick waits for nothing: {:?}", watch.free);
+        tokio::time::sleep(ms(50)).await;
+    }
+    floor.calm.store(true, Ordering::SeqCst);
+    let observer = watch.observer;
+    eventually(SOON, "everything has ended", || async {
+        for job in JOBS {
+            let ledger = observer.ledger(job).await.unwrap();
+            if ledger.pending() > 0 {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
+    for life in &fleet.lives {
+        if life.gone.is_none() {
+            life.instance.shutdown().await;
+        }
+    }
+    let mut bodies = floor.bodies.lock().unwrap().clone();
+    bodies.sort_by_key(|body| body.fence);
+    let judged: Vec<String> = {
+        let mut judged = Vec::new();
+        for job in JOBS {
+            let ledger = observer.ledger(job).await.unwrap();
+            adds_up(&observer, job, &ledger);
+            let of_job: Vec<_> = bodies.iter().filter(|body| body.job == job).cloned().collect();
+            println!("{job}: {} bodies, {:?}", of_job.len(), ledger.counts);
+            judged.extend(judge(&observer, job, &ledger, &of_job, &fleet.lives));
+        }
+        judged
+    };
+    assert!(judged.is_empty(), "{judged:#?}\n{:#?}", fleet.told);
+    observer.shutdown().await;
+}
+
+/// What is wrong with a job.
+fn judge(observer: &Instance, job: &str, ledger: &JobLedger, bodies: &[Body], lives: &[Life]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let second = SignedDuration::from_secs(1);
+    let (since, cursor) = (ledger.since.unwrap(), ledger.cursor.unwrap());
+    let is_tick = |at: Timestamp| observer.count_ticks(job, at - second, at).is_ok_and(|count| count == 1);
+    let from = Timestamp::from_second(since.as_second()).unwrap();
+    let seconds = |from: Timestamp, until: Timestamp| {
+        std::iter::successors(Some(from), move |at| Some(*at + second)).take_while(move |at| *at <= until)
+    };
+    // Each tick is in one record.
+    let mut times: BTreeMap<Timestamp, Vec<Outcome>> = BTreeMap::new();
+    for record in &ledger.records {
+        let ticks: Vec<_> = seconds(record.first, record.last).filter(|at| is_tick(*at)).collect();
+        if ticks.len() as u64 != record.count {
+            wrong.push(format!("{job}: a record with another count: {record:?}"));
+        }
+        for tick in ticks {
+            times.entry(tick).or_default().push(record.outcome);
+        }
+    }
+    for tick in seconds(from, cursor).filter(|at| *at > since && is_tick(*at)) {
+        match times.remove(&tick).unwrap_or_default().as_slice() {
+            [_] => {}
+            others => wrong.push(format!("{job}: {tick} has the outcomes {others:?}")),
+        }
+    }
+    if !times.is_empty() {
+        wrong.push(format!("{job}: outcomes of no tick: {times:?}"));
+    }
+    // Each body has one record, and no tick has two bodies.
+    let mut ticks = BTreeSet::new();
+    for body in bodies {
+        if !ticks.insert(body.tick) {
+            wrong.push(format!("{job}: a tick ran twice: {body:?}"));
+        }
+        let records: Vec<_> = ledger
+            .records
+            .iter()
+            .filter(|record| record.fence == body.fence)
+            .collect();
+        let [record] = records.as_slice() else {
+            wrong.push(format!("{job}: the records {records:?} of {body:?}"));
+            continue;
+        };
+        let fits = match record.outcome {
+            Outcome::Ran(Ran::NotStarted) => false,
+            Outcome::Ran(told @ (Ran::Ok | Ran::Error)) => body.result == Some(told),
+            Outcome::Ran(_) => true,
+            _ => false,
+        };
+        if !fits || record.first != body.tick {
+            wrong.push(format!("{job}: the record {record:?} of {body:?}"));
+        }
+    }
+    for pair in bodies.windows(2) {
+        if pair[0].tick >= pair[1].tick || pair[0].fence >= pair[1].fence {
+            wrong.push(format!("{job}: fences and ticks do not rise together: {pair:?}"));
+        }
+    }
+    if job.contains("skips") || job.contains("waits") {
+        let runs_on = job.ends_with("_on");
+        for (at, earlier) in bodies.iter().enumerate() {
+            let ended = earlier.ended.unwrap_or_else(Instant::now);
+            for later in bodies[at + 1..].iter().filter(|later| later.began < ended) {
+                let life = &lives[earlier.life];
+                let excused = life.is_gone(later.began) || (runs_on && life.was_harmed(earlier.began, later.began));
+                if !excused {
+                    wrong.push(format!("{job}: two at once: {earlier:?} and {later:?}"));
+                }
+            }
+        }
+    }
+    wrong
+}
