@@ -58,7 +58,8 @@ struct Body {
     fence: u64,
     life: usize,
     began: Instant,
-    ended: Option<Instant>,
+    /// When it was last polled: one that has lost its trust may be asleep for longer, and wakes no more.
+    ended: Instant,
     result: Option<Ran>,
 }
 
@@ -77,15 +78,6 @@ struct Hall {
     life: usize,
 }
 
-/// Notes the end of a body, however it ends.
-struct Within(Arc<Floor>, usize);
-
-impl Drop for Within {
-    fn drop(&mut self) {
-        self.0.bodies.lock().unwrap()[self.1].ended = Some(Instant::now());
-    }
-}
-
 impl Hall {
     async fn perform(self, tick: Tick) -> anyhow::Result<()> {
         let long = tick.job().as_str().contains("long");
@@ -98,6 +90,7 @@ impl Hall {
             };
             (takes, dice.below(7) == 0)
         };
+        let began = Instant::now();
         let at = {
             let mut bodies = self.floor.bodies.lock().unwrap();
             bodies.push(Body {
@@ -105,15 +98,15 @@ impl Hall {
                 tick: tick.scheduled_at(),
                 fence: tick.fence(),
                 life: self.life,
-                began: Instant::now(),
-                ended: None,
+                began,
+                ended: began,
                 result: None,
             });
             bodies.len() - 1
         };
-        let _within = Within(Arc::clone(&self.floor), at);
-        if !self.floor.calm.load(Ordering::SeqCst) {
-            tokio::time::sleep(takes).await;
+        while began.elapsed() < takes && !self.floor.calm.load(Ordering::SeqCst) {
+            tokio::time::sleep(ms(10)).await;
+            self.floor.bodies.lock().unwrap()[at].ended = Instant::now();
         }
         let result = if fails { Ran::Error } else { Ran::Ok };
         self.floor.bodies.lock().unwrap()[at].result = Some(result);
@@ -489,8 +482,7 @@ fn judge(observer: &Instance, job: &str, ledger: &JobLedger, bodies: &[Body], li
     if job.contains("skips") || job.contains("waits") {
         let runs_on = job.ends_with("_on");
         for (at, earlier) in bodies.iter().enumerate() {
-            let ended = earlier.ended.unwrap_or_else(Instant::now);
-            for later in bodies[at + 1..].iter().filter(|later| later.began < ended) {
+            for later in bodies[at + 1..].iter().filter(|later| later.began < earlier.ended) {
                 let life = &lives[earlier.life];
                 let excused = life.is_gone(later.began) || (runs_on && life.was_harmed(earlier.began, later.began));
                 if !excused {
