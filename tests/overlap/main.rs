@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use leader_core::{Bootstrap, Embedded, Instance, JobLedger, Outcome, Ran, State, Tick, Timing, leader_only, testing};
 use leader_tests::dice::{Dice, seed};
-use leader_tests::{RedisServer, eventually};
+use leader_tests::{Proxy, RedisServer, Request, eventually};
 
 /// The bound of every wait for something that happens soon, on a machine that does other things too.
 const SOON: Duration = Duration::from_secs(20);
@@ -59,7 +59,8 @@ struct Body {
     fence: u64,
     life: usize,
     began: Instant,
-    ended: Option<Instant>,
+    /// When it was last polled: one that has lost its trust may be asleep for longer, and wakes no more.
+    ended: Instant,
     result: Option<Ran>,
 }
 
@@ -78,15 +79,6 @@ struct Hall {
     life: usize,
 }
 
-/// Notes the end of a body, however it ends.
-struct Within(Arc<Floor>, usize);
-
-impl Drop for Within {
-    fn drop(&mut self) {
-        self.0.bodies.lock().unwrap()[self.1].ended = Some(Instant::now());
-    }
-}
-
 impl Hall {
     async fn perform(self, tick: Tick) -> anyhow::Result<()> {
         let long = tick.job().as_str().contains("long");
@@ -99,6 +91,7 @@ impl Hall {
             };
             (takes, dice.below(7) == 0)
         };
+        let began = Instant::now();
         let at = {
             let mut bodies = self.floor.bodies.lock().unwrap();
             bodies.push(Body {
@@ -106,15 +99,15 @@ impl Hall {
                 tick: tick.scheduled_at(),
                 fence: tick.fence(),
                 life: self.life,
-                began: Instant::now(),
-                ended: None,
+                began,
+                ended: began,
                 result: None,
             });
             bodies.len() - 1
         };
-        let _within = Within(Arc::clone(&self.floor), at);
-        if !self.floor.calm.load(Ordering::SeqCst) {
-            tokio::time::sleep(takes).await;
+        while began.elapsed() < takes && !self.floor.calm.load(Ordering::SeqCst) {
+            tokio::time::sleep(ms(10)).await;
+            self.floor.bodies.lock().unwrap()[at].ended = Instant::now();
         }
         let result = if fails { Ran::Error } else { Ran::Ok };
         self.floor.bodies.lock().unwrap()[at].result = Some(result);
@@ -155,6 +148,8 @@ mod jobs {
 /// One start of an instance, and when it could not do as it should.
 struct Life {
     instance: Instance,
+    /// Its way to the server.
+    proxy: Option<Proxy>,
     frozen: Vec<(Instant, Instant)>,
     gone: Option<Instant>,
 }
@@ -183,10 +178,11 @@ struct Fleet<'a> {
 }
 
 impl Fleet<'_> {
-    fn bootstrap(&self, id: &str, life: usize) -> Bootstrap {
-        let bootstrap = match self.ground {
-            Ground::Embedded(store) => leader_core::bootstrap(store.clone()),
-            Ground::Redis(server) => leader_core::bootstrap(server.url()),
+    fn bootstrap(&self, id: &str, life: usize, proxy: Option<&Proxy>) -> Bootstrap {
+        let bootstrap = match (self.ground, proxy) {
+            (Ground::Embedded(store), _) => leader_core::bootstrap(store.clone()),
+            (Ground::Redis(server), None) => leader_core::bootstrap(server.url()),
+            (Ground::Redis(_), Some(proxy)) => leader_core::bootstrap(proxy.url()),
         };
         let floor = Arc::clone(&self.floor);
         bootstrap
@@ -201,10 +197,15 @@ impl Fleet<'_> {
 
     async fn begin(&mut self, place: usize) {
         let life = self.lives.len();
-        let bootstrap = self.bootstrap(&format!("{place}-{life}"), life);
+        let proxy = match self.ground {
+            Ground::Embedded(_) => None,
+            Ground::Redis(server) => Some(Proxy::start(server.port()).await),
+        };
+        let bootstrap = self.bootstrap(&format!("{place}-{life}"), life, proxy.as_ref());
         let instance = bootstrap.await.unwrap();
         self.lives.push(Life {
             instance,
+            proxy,
             frozen: Vec::new(),
             gone: None,
         });
@@ -223,7 +224,7 @@ impl Fleet<'_> {
         let any = usize::try_from(dice.below(self.places.len() as u64)).unwrap();
         let place = leader.filter(|_| dice.below(3) > 0).unwrap_or(any);
         let life = self.places[place];
-        let what = match dice.below(20) {
+        let what = match dice.below(28) {
             0..8 => {
                 let instance = self.lives[life].instance.clone();
                 let _ = tokio::time::timeout(ms(3_000), instance.step_down(GROUP)).await;
@@ -256,17 +257,47 @@ impl Fleet<'_> {
                 self.begin(place).await;
                 "is shut down".to_owned()
             }
-            _ => {
-                if let Ground::Redis(server) = self.ground {
-                    server
-                        .command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"])
-                        .await;
-                }
-                "and all others lose their links".to_owned()
-            }
+            _ => self.lose_answers(life, dice),
         };
         let at = self.began.elapsed();
         self.told.push(format!("{at:?}: {place}-{life} {what}"));
+    }
+}
+
+impl Fleet<'_> {
+    /// The server does what it is asked, and the answer is lost; or the link is.
+    fn lose_answers(&mut self, life: usize, dice: &mut Dice) -> String {
+        let Life { proxy, frozen, .. } = &mut self.lives[life];
+        let Some(proxy) = proxy else {
+            return "goes on".to_owned();
+        };
+        let requests = [
+            Request::Claim,
+            Request::Claim,
+            Request::Settlement,
+            Request::TakeOver,
+            Request::Renewal,
+        ];
+        let request = requests[usize::try_from(dice.below(5)).unwrap()];
+        let count = 1 + dice.below(3);
+        // Its bodies give no sign of life until it is connected again.
+        let now = Instant::now();
+        frozen.push((now, now + TTL));
+        match dice.below(5) {
+            0 => {
+                proxy.cut();
+                proxy.heal();
+                "loses its links".to_owned()
+            }
+            1 | 2 => {
+                proxy.drop_replies(request.marker(), count);
+                format!("waits for {count} answers in vain: {request:?}")
+            }
+            _ => {
+                proxy.reset_after_request(request.marker(), count);
+                format!("loses {count} links and answers: {request:?}")
+            }
+        }
     }
 }
 
@@ -320,7 +351,11 @@ async fn every_tick_has_one_outcome(ground: Ground) {
         told: Vec::new(),
         began: Instant::now(),
     };
-    let observer = fleet.bootstrap("observer", usize::MAX).campaign(false).await.unwrap();
+    let observer = fleet
+        .bootstrap("observer", usize::MAX, None)
+        .campaign(false)
+        .await
+        .unwrap();
     let free = BTreeMap::new();
     let mut watch = Watch { observer, free };
     for place in 0..2 + usize::try_from(dice.below(2)).unwrap() {
@@ -334,6 +369,9 @@ async fn every_tick_has_one_outcome(ground: Ground) {
             tokio::time::sleep(ms(50)).await;
         }
         fleet.disturb(&mut dice).await;
+    }
+    for life in &fleet.lives {
+        life.proxy.iter().for_each(Proxy::heal);
     }
     // Nothing happens any more, and bodies are as long as before.
     let quiet = Instant::now();
@@ -445,8 +483,7 @@ fn judge(observer: &Instance, job: &str, ledger: &JobLedger, bodies: &[Body], li
     if job.contains("skips") || job.contains("waits") {
         let runs_on = job.ends_with("_on");
         for (at, earlier) in bodies.iter().enumerate() {
-            let ended = earlier.ended.unwrap_or_else(Instant::now);
-            for later in bodies[at + 1..].iter().filter(|later| later.began < ended) {
+            for later in bodies[at + 1..].iter().filter(|later| later.began < earlier.ended) {
                 let life = &lives[earlier.life];
                 let excused = life.is_gone(later.began) || (runs_on && life.was_harmed(earlier.began, later.began));
                 if !excused {

@@ -9,6 +9,10 @@ pub enum Request {
     Claim,
     /// Prolongs a lease.
     Renewal,
+    /// Tells how runs ended.
+    Settlement,
+    /// Reads what a new leader must know.
+    TakeOver,
 }
 
 impl Request {
@@ -22,6 +26,8 @@ impl Request {
         let script = match self {
             Self::Campaign => include_str!("../../leader-core/src/store/redis/scripts/campaign.lua"),
             Self::Claim => include_str!("../../leader-core/src/store/redis/scripts/claim.lua"),
+            Self::Settlement => include_str!("../../leader-core/src/store/redis/scripts/settle.lua"),
+            Self::TakeOver => include_str!("../../leader-core/src/store/redis/scripts/take_over.lua"),
             Self::Renewal => include_str!("../../leader-core/src/store/redis/scripts/renew.lua"),
         };
         let first = script.lines().next().unwrap_or_default();
