@@ -215,6 +215,46 @@ async fn a_waiting_tick_that_is_none_is_dropped() {
     }
 }
 
+/// What cannot be read of one job stops neither it nor the others of its group.
+#[tokio::test]
+async fn an_illegible_job_fails_nobody() {
+    use crate::bench::{after, claim};
+    use leader_core::__seam::{ClaimReply, TakenOver, Want};
+
+    let bench = Bench::redis().await;
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    let mut cursor = bench.cursor(&a, term, "beside").await;
+    let job = format!("{{{}}}:job:job", Keys::of(&bench).lease);
+    for (number, junk) in (1..)
+        .step_by(2)
+        .zip(["garbage", "||||||", "1|schedule|x|2|y|3|z", "1|schedule|5"])
+    {
+        command(&bench, &["HSET", &job, "open", junk]).await;
+        let tick = after(cursor, 1);
+        let claims = vec![
+            claim("job", number, cursor, tick, Want::Run),
+            claim("beside", number + 1, cursor, tick, Want::Run),
+        ];
+        let replies = bench.claim_all(&a, term, claims).await;
+        for (name, reply) in ["job", "beside"].into_iter().zip(replies) {
+            let ClaimReply::Won { fence } = reply else {
+                panic!("{name} with {junk}: {reply:?}");
+            };
+            bench.settle(name, fence, leader_core::Ran::Ok).await;
+        }
+        assert_eq!(bench.ledger("job").await.pending(), 0, "{junk}");
+        cursor = tick;
+    }
+    for junk in ["garbage", "", "1e300"] {
+        command(&bench, &["HSET", &job, "cursor", junk]).await;
+        let TakenOver::Yours { cursors, now, .. } = bench.take_over(&a, term, &["job", "beside"]).await else {
+            panic!("not yours");
+        };
+        assert_eq!(cursors, [now, cursor], "it starts anew, and the other goes on");
+    }
+}
+
 /// One group whose keys are of no use does not stand in the way of the others that are asked for with it.
 #[tokio::test]
 async fn a_broken_group_fails_alone() {

@@ -90,7 +90,11 @@ for i = 1, tonumber(ARGV[8]) do
     run.tick, run.origin, run.fence, run.term, run.number, run.claimed, run.holder =
       match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$')
     local dead = nil
-    if run.term == term then
+    local legible = run.fence and match(run.fence, '^%d+$') and match(run.number, '^%d+$')
+    if not legible then
+      -- Nobody can settle what is no run; it is dropped with the next change of the job, and nothing waits for it.
+      changed = true
+    elseif run.term == term then
       if run.number == number then
         mine = run.fence
       elseif not alive[run.fence] and tonumber(run.number) < claiming then
@@ -105,7 +109,7 @@ for i = 1, tonumber(ARGV[8]) do
     if dead then
       close(job, ran, run, dead, '')
       changed = true
-    else
+    elseif legible then
       open[#open + 1] = run
     end
   end

@@ -12,7 +12,8 @@ local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber
 local answer = { 'yours', now, state[2] or '' }
 for i = 3, #KEYS do
   local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting')
-  local cursor = stored[1]
+  -- One that is no instant stops its own job only: it starts anew.
+  local cursor = stored[1] and string.match(stored[1], '^%d+$')
   if not cursor then
     cursor = now
     redis.call('HSET', KEYS[i], 'since', now, 'cursor', now)
