@@ -46,7 +46,8 @@ pub const fn checked_max(count: u32) -> u32 {
 pub enum MissedReason {
     /// The job's policy is `skip`.
     Skipped,
-    /// The job's policy is `latest`, and a later missed tick was run in its stead.
+    /// The job's policy is `latest`, and a later missed tick was run in its stead; or it waited for an earlier run (`overlap = "wait"`),
+    /// and a later tick stands for it.
     Coalesced,
     /// Older than the job's `max_age`.
     TooOld,
