@@ -11,6 +11,7 @@ mod suites;
 #[cfg(all(test, feature = "macros"))]
 mod tests;
 mod time_zones;
+mod tries;
 mod unfinished;
 mod variables;
 mod wish;

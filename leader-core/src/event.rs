@@ -202,6 +202,28 @@ pub enum Event {
         term: u64,
         /// Why it was made.
         origin: Origin,
+        /// Which try of the run it is, from 1.
+        attempt: u32,
+    },
+    /// A try of a run has failed, and the run is tried again: it is not decided yet.
+    #[non_exhaustive]
+    RunFailed {
+        /// The job.
+        job: JobName,
+        /// Its group.
+        group: GroupName,
+        /// The planned instant.
+        scheduled_at: Timestamp,
+        /// The fence of the try.
+        fence: u64,
+        /// Which try it was, from 1.
+        attempt: u32,
+        /// How it ended.
+        outcome: Outcome,
+        /// The body's error; empty for none.
+        error: String,
+        /// When the next try may begin, by the store's clock.
+        again_at: Timestamp,
     },
     /// What became of one tick, or of several in a row, is recorded.
     #[non_exhaustive]

@@ -10,8 +10,8 @@ pub use crate::job::output::JobOutput;
 pub use crate::job::record::{BodyFuture, Job, OnLoss, Overlap, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
 pub use crate::names::DEFAULT_GROUP;
-pub use crate::schedule::Days;
 pub use crate::schedule::missed::Missed;
+pub use crate::schedule::{Backoff, Days};
 
 use crate::job::output::JobError;
 
@@ -103,6 +103,26 @@ pub const fn duration(text: &'static str) -> Duration {
     crate::schedule::checked_duration(text)
 }
 
+/// A checked number of further tries.
+///
+/// # Panics
+/// When the number is out of bounds; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn retries(count: u32) -> u32 {
+    crate::schedule::checked_retries(count)
+}
+
+/// A checked back-off.
+///
+/// # Panics
+/// When the text is not legal; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn backoff(text: &'static str) -> Backoff {
+    Backoff::checked(text)
+}
+
 /// The value of one argument.
 #[must_use]
 pub fn extract<T: Extract>(given: &Given<'_>) -> T {
@@ -176,7 +196,9 @@ mod tests {
         missed = "all",
         max_missed = MOST,
         max_age = "2h",
-        overlap = "replace"
+        overlap = "replace",
+        retries = MOST,
+        backoff = "2s..5m"
     )]
     async fn caught_up() {}
 
@@ -246,6 +268,11 @@ mod tests {
         assert_eq!((record.missed, record.max_missed), (Missed::All, MOST));
         let two_hours = Duration::from_secs(7200);
         assert_eq!((record.max_age, record.overlap), (Some(two_hours), Overlap::Replace));
+        assert_eq!(
+            (record.retries, record.backoff),
+            (MOST, Some(Backoff::checked("2s..5m")))
+        );
+        assert_eq!((scheduled::RECORD.retries, scheduled::RECORD.backoff), (0, None));
         assert!(matches!(standing::RECORD.trigger, Trigger::WhileLeading));
     }
 }

@@ -11,43 +11,7 @@ use crate::schedule::missed::MissedReason;
 pub(crate) fn tell(instance: &str, event: &Event) {
     match event {
         Event::Started { .. } => tracing::debug!(instance, "instance joined its fleet"),
-        Event::RunStarted {
-            job,
-            group,
-            scheduled_at,
-            fence,
-            ..
-        } => {
-            tracing::debug!(instance, %job, %group, %scheduled_at, fence, "run started");
-        }
-        Event::Decided {
-            job,
-            group,
-            first,
-            last,
-            count,
-            outcome,
-            fence,
-            error,
-            ..
-        } => {
-            match outcome {
-                Outcome::Ran(Ran::Ok) => {
-                    tracing::debug!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
-                }
-                // In a calm fleet these are ordinary: a hand-over, and a body that takes longer than its period.
-                Outcome::Ran(Ran::Cancelled)
-                | Outcome::Missed(MissedReason::Coalesced)
-                | Outcome::OverlapSkipped
-                | Outcome::Paused
-                | Outcome::Blackout => {
-                    tracing::info!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
-                }
-                _ => {
-                    tracing::warn!(instance, %job, %group, %first, %last, count, %outcome, fence, error, "tick decided");
-                }
-            }
-        }
+        Event::RunStarted { .. } | Event::RunFailed { .. } | Event::Decided { .. } => tell_of_runs(instance, event),
         Event::BodyEnded {
             name,
             group,
@@ -105,6 +69,65 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::ClockRight { .. }
         | Event::ClockDisputed { .. }
         | Event::ClockAgreed { .. } => tell_of_clocks(instance, event),
+    }
+}
+
+/// What becomes of runs, and of ticks.
+fn tell_of_runs(instance: &str, event: &Event) {
+    match event {
+        Event::RunStarted {
+            job,
+            group,
+            scheduled_at,
+            fence,
+            ..
+        } => {
+            tracing::debug!(instance, %job, %group, %scheduled_at, fence, "run started");
+        }
+        Event::RunFailed {
+            job,
+            group,
+            scheduled_at,
+            fence,
+            attempt,
+            outcome,
+            error,
+            again_at,
+        } => {
+            tracing::warn!(
+                instance, %job, %group, %scheduled_at, fence, attempt, %outcome, error, %again_at,
+                "a try failed, and the run is tried again"
+            );
+        }
+        Event::Decided {
+            job,
+            group,
+            first,
+            last,
+            count,
+            outcome,
+            fence,
+            error,
+            ..
+        } => {
+            match outcome {
+                Outcome::Ran(Ran::Ok) => {
+                    tracing::debug!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
+                }
+                // In a calm fleet these are ordinary: a hand-over, and a body that takes longer than its period.
+                Outcome::Ran(Ran::Cancelled)
+                | Outcome::Missed(MissedReason::Coalesced)
+                | Outcome::OverlapSkipped
+                | Outcome::Paused
+                | Outcome::Blackout => {
+                    tracing::info!(instance, %job, %group, %first, %last, count, %outcome, fence, "tick decided");
+                }
+                _ => {
+                    tracing::warn!(instance, %job, %group, %first, %last, count, %outcome, fence, error, "tick decided");
+                }
+            }
+        }
+        _ => {}
     }
 }
 

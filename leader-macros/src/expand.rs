@@ -305,9 +305,15 @@ fn settings(model: &Model, constants: &mut Constants) -> TokenStream {
             set(word, duration, converted(model, "duration", expr));
         }
     }
-    if let Some(expr) = &model.max_missed {
-        let number = quote_spanned!(span=> u32);
-        set("max_missed", number, converted(model, "max_missed", expr));
+    for (word, expr) in [("max_missed", &model.max_missed), ("retries", &model.retries)] {
+        if let Some(expr) = expr {
+            let number = quote_spanned!(span=> u32);
+            set(word, number, converted(model, word, expr));
+        }
+    }
+    if let Some(expr) = &model.backoff {
+        let pauses = quote_spanned!(span=> #private::Backoff);
+        set("backoff", pauses, converted(model, "backoff", expr));
     }
     let words = [
         ("missed", "Missed", &model.missed),

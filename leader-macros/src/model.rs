@@ -42,6 +42,8 @@ pub(crate) struct Model {
     pub(crate) missed: Option<Ident>,
     pub(crate) overlap: Option<Ident>,
     pub(crate) on_loss: Option<Ident>,
+    pub(crate) retries: Option<Expr>,
+    pub(crate) backoff: Option<Expr>,
     pub(crate) arguments: Vec<Argument>,
     /// What is put out of a function with mistakes is as good as the mistakes allow, and registers nothing.
     pub(crate) faulty: bool,
@@ -114,6 +116,8 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         max_age: text(Key::MaxAge),
         overlap: word(Key::Overlap).as_ref().map(variant),
         on_loss: word(Key::OnLoss).as_ref().map(variant),
+        retries: text(Key::Retries),
+        backoff: text(Key::Backoff),
         arguments: arguments(&mut function.sig),
         faulty: !errors.is_empty(),
         function,

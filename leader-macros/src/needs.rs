@@ -1,5 +1,7 @@
 //! What options need of each other.
 
+use syn::{Expr, ExprLit, Lit};
+
 use crate::diagnostics::Errors;
 use crate::options::{Key, Options, Value};
 
@@ -15,6 +17,8 @@ const NEED_SCHEDULE: &[Key] = &[
     Key::MaxAge,
     Key::Overlap,
     Key::OnLoss,
+    Key::Retries,
+    Key::Backoff,
 ];
 const NO_TICKS: &str = "a `while_leading` body has no ticks; it lives as long as the leadership";
 
@@ -42,6 +46,7 @@ pub(crate) fn check(options: &Options, errors: &mut Errors) {
     let message = match first {
         Some(Key::Cron | Key::Every) => {
             check_missed(options, errors);
+            check_backoff(options, errors);
             return;
         }
         Some(_) => NO_TICKS.to_owned(),
@@ -80,6 +85,29 @@ fn check_missed(options: &Options, errors: &mut Errors) {
             &given.at,
             "`max_age` needs `missed = \"latest\"` or `missed = \"all\"`: with `missed = \"skip\"` no missed tick runs, however young",
         );
+    }
+}
+
+/// A pause needs a try after it.
+fn check_backoff(options: &Options, errors: &mut Errors) {
+    let Some(given) = options.get(Key::Backoff) else { return };
+    match options.get(Key::Retries).map(|given| &given.value) {
+        None => errors.on(
+            &given.at,
+            format!(
+                "`backoff` needs `retries`: without it no run is tried again; add `{}`",
+                Key::Retries.example()
+            ),
+        ),
+        Some(Value::Text(Expr::Lit(ExprLit {
+            lit: Lit::Int(count), ..
+        }))) if count.base10_digits() == "0" => {
+            errors.on(
+                &given.at,
+                "`backoff` needs `retries`: with `retries = 0` no run is tried again",
+            );
+        }
+        Some(_) => {}
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) enum Key {
     MaxAge,
     Overlap,
     OnLoss,
+    Retries,
+    Backoff,
     Crate,
 }
 
@@ -104,6 +106,8 @@ const TABLE: &[Row] = &[
         Kind::Word(&["cancel", "finish"]),
         "on_loss = \"cancel\"",
     ),
+    row(Key::Retries, "retries", Kind::Number, "retries = 3"),
+    row(Key::Backoff, "backoff", Kind::Text, "backoff = \"1s\""),
     row(Key::Crate, "crate", Kind::Path, "crate = ::leader_core"),
 ];
 

@@ -273,6 +273,7 @@ pub(crate) fn end(name: &str, fence: u64, ran: Ran) -> End {
         fence,
         ran,
         error: String::new(),
+        again_in: None,
     }
 }
 
@@ -291,6 +292,7 @@ pub(crate) fn claim(name: &str, number: u64, cursor: Timestamp, tick: Timestamp,
         overlap: Overlap::Skip,
         passed: Vec::new(),
         alive: Vec::new(),
+        further: None,
     }
 }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use leader_core::__seam::{
-    Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, JobLedger,
-    Overlap, Passed, Release, Renewal, Renewed, SettleBatch, TakeOver, TakenOver, Verdict, Want,
+    Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, Found,
+    Further, JobLedger, Overlap, Passed, Pausing, Release, Renewal, Renewed, SettleBatch, Settled, TakeOver, TakenOver,
+    Verdict, Want,
 };
 use leader_core::{GroupName, Holder, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -388,11 +389,13 @@ impl Pair {
                     late_from,
                     cursors,
                     waiting,
+                    open,
                     ..
                 } => {
                     let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
                     let waiting: Vec<_> = waiting.into_iter().map(|at| at.map(|at| names.instant(at))).collect();
-                    Some((late_from.map(|at| names.instant(at)), cursors, waiting))
+                    let open: Vec<_> = open.iter().map(|open| Open::of(open, &group, names)).collect();
+                    Some((late_from.map(|at| names.instant(at)), cursors, waiting, open))
                 }
                 TakenOver::NotYours => None,
             });
@@ -402,7 +405,7 @@ impl Pair {
         let answer = self.agree(&format!("take over {group} {holder} {term:?} {asked:?}"), both(answers));
         for (name, cursor) in asked
             .iter()
-            .zip(answer.map(|(_, cursors, _)| cursors).unwrap_or_default())
+            .zip(answer.map(|(_, cursors, ..)| cursors).unwrap_or_default())
         {
             self.cursors.insert((group.clone(), name), cursor);
         }
@@ -432,6 +435,7 @@ impl Pair {
             Want::Run,
             Want::Run,
             Want::Waited,
+            Want::Look,
             Want::Waited,
             Want::Owed,
             Want::Settle,
@@ -474,6 +478,15 @@ impl Pair {
             .filter(|_| self.choice.chance(60))
             .take(8)
             .collect();
+        let retries = u32::try_from(self.choice.below(4)).unwrap();
+        let further = self.choice.chance(60).then_some(Further {
+            retries,
+            first: if self.choice.chance(60) { INSTANT } else { LONG },
+            most: LONG,
+        });
+        let of_job = self.fences.iter().rev().filter(|(g, n, _)| g == group && *n == name);
+        let newest: Vec<_> = of_job.take(3).map(|(.., fence)| *fence).collect();
+        let anew = (!newest.is_empty() && self.choice.chance(25)).then(|| *self.choice.of(&newest));
         // Now and then the number of an earlier claim: a repetition, or one that differs from what it was.
         let number = if self.choice.chance(10) {
             self.number.saturating_sub(self.choice.next() % 3)
@@ -490,6 +503,8 @@ impl Pair {
             overlap,
             passed,
             alive,
+            further,
+            retried: anew,
         }
     }
 
@@ -500,6 +515,10 @@ impl Pair {
         let mut wishes: Vec<Wish> = Vec::new();
         for _ in 0..count {
             let mut wish = self.wish(&group);
+            if count > 100 {
+                // Time passes between the steps of a large batch.
+                wish.retried = None;
+            }
             // Several ticks of a job in a row, as a late leader claims them.
             if let Some(before) = wishes.iter().rfind(|before| before.name == wish.name)
                 && let At::Planned(seconds) = before.tick
@@ -515,7 +534,7 @@ impl Pair {
             1 => wishes.iter().map(|wish| wish.number).min().unwrap_or(0),
             _ => u64::MAX,
         };
-        if impatient {
+        if impatient || wishes.iter().any(|wish| wish.retried.is_some()) {
             tokio::time::sleep(OVER).await;
         }
         let mut answers = Vec::new();
@@ -546,7 +565,7 @@ impl Pair {
         let what = format!("claim {group} {holder} {term:?} impatient {impatient} connected {connected} {wishes:?}");
         let replies: Vec<Reply> = self.agree(&what, both(answers)).unwrap_or_default();
         for (wish, reply) in wishes.iter().zip(replies) {
-            let scheduled = matches!(wish.want, Want::Run | Want::Owed | Want::Settle);
+            let scheduled = wish.retried.is_none() && matches!(wish.want, Want::Run | Want::Owed | Want::Settle);
             match reply {
                 Reply::Won(fence) => {
                     self.fences.push((group.clone(), wish.name, fence));
@@ -560,7 +579,7 @@ impl Pair {
                 Reply::Moved(cursor, _) => {
                     self.cursors.insert((group.clone(), wish.name), cursor);
                 }
-                Reply::Overlapped | Reply::Waits | Reply::Passed | Reply::Replacing | Reply::Busy => {}
+                _ => {}
             }
         }
         // Fences are as good as terms for what a candidate has seen.
@@ -594,21 +613,31 @@ impl Pair {
                 self.choice.of(&JOBS)
             };
             let error = *self.choice.of(&["", "plain", "a|b\n\"ü\" 🦀 |"]);
-            ends.push((job(name), *fence, *self.choice.of(Ran::ALL), error.to_owned()));
+            let (name, fence, ran) = (job(name), *fence, *self.choice.of(Ran::ALL));
+            let again_in = *self.choice.of(&[None, None, Some(INSTANT), Some(LONG)]);
+            let again_in = again_in.filter(|_| matches!(ran, Ran::Error | Ran::Panic | Ran::TimedOut));
+            ends.push((name, fence, ran, error.to_owned(), again_in));
         }
         let mut answers = Vec::new();
         for (bench, names) in &self.sides {
-            let end = |(job, fence, ran, error): &(leader_core::JobName, Minted, Ran, String)| End {
+            let end = |(job, fence, ran, error, again_in): &(leader_core::JobName, Minted, Ran, String, _)| End {
                 job: job.clone(),
                 fence: names.numbers[fence.0].1,
                 ran: *ran,
                 error: error.clone(),
+                again_in: *again_in,
             };
             let batch = SettleBatch {
                 group: group.clone(),
                 ends: ends.iter().map(end).collect(),
             };
-            answers.push(bench.store.settle(vec![batch]).await.pop().unwrap().unwrap());
+            let settled = bench.store.settle(vec![batch]).await.pop().unwrap().unwrap();
+            let word = |settled: Settled| match settled {
+                Settled::Yes => "yes",
+                Settled::Again { .. } => "again",
+                Settled::Fenced => "fenced",
+            };
+            answers.push(settled.into_iter().map(word).collect::<Vec<_>>());
         }
         self.agree(&format!("settle {group} {ends:?}"), both(answers));
     }
@@ -712,6 +741,9 @@ struct Wish {
     overlap: Overlap,
     passed: Vec<(MissedReason, i64, i64, u64)>,
     alive: Vec<Minted>,
+    further: Option<Further>,
+    /// The run that is to be tried again, in place of what is wanted.
+    retried: Option<Minted>,
 }
 
 impl Wish {
@@ -727,10 +759,16 @@ impl Wish {
             number: self.number,
             tick: names.spell(self.tick),
             cursor: names.spell(self.from),
-            want: self.want,
+            want: match self.retried {
+                Some(fence) => Want::Retry {
+                    fence: names.numbers[fence.0].1,
+                },
+                None => self.want,
+            },
             overlap: self.overlap,
             passed: self.passed.iter().map(passed).collect(),
             alive: self.alive.iter().map(|fence| names.numbers[fence.0].1).collect(),
+            further: self.further,
         }
     }
 }
@@ -743,20 +781,44 @@ enum Reply {
     Replacing,
     Passed,
     Busy,
+    Early,
+    Looked(Open),
     Moved(At, Option<At>),
+}
+
+/// What is open, but for how long.
+#[derive(Debug, PartialEq)]
+struct Open {
+    elsewhere: bool,
+    pausing: Vec<(Option<Minted>, At, u32, Ran)>,
+}
+
+impl Open {
+    fn of(found: &Found, group: &GroupName, names: &mut Names) -> Self {
+        let mut pausing = |run: &Pausing| {
+            let (fence, tick) = (names.number(group, run.fence), names.instant(run.tick));
+            (fence, tick, run.tries, run.ran)
+        };
+        Self {
+            elsewhere: found.silent_in.is_some(),
+            pausing: found.pausing.iter().map(&mut pausing).collect(),
+        }
+    }
 }
 
 impl Reply {
     fn of(reply: &ClaimReply, group: &GroupName, names: &mut Names) -> Self {
-        match *reply {
-            ClaimReply::Won { fence } => Self::Won(names.number(group, fence).expect("a fence is a number")),
+        match reply {
+            ClaimReply::Won { fence } => Self::Won(names.number(group, *fence).expect("a fence is a number")),
             ClaimReply::Overlapped => Self::Overlapped,
             ClaimReply::Waits => Self::Waits,
             ClaimReply::Replacing => Self::Replacing,
             ClaimReply::Passed => Self::Passed,
             ClaimReply::Busy => Self::Busy,
+            ClaimReply::Early { .. } => Self::Early,
+            ClaimReply::Looked(found) => Self::Looked(Open::of(found, group, names)),
             ClaimReply::Moved { cursor, waiting } => {
-                Self::Moved(names.instant(cursor), waiting.map(|at| names.instant(at)))
+                Self::Moved(names.instant(*cursor), waiting.map(|at| names.instant(at)))
             }
         }
     }
@@ -780,6 +842,9 @@ struct Run {
     term: Option<Minted>,
     origin: Origin,
     instance: String,
+    tries: u32,
+    /// Of one that pauses.
+    last: Option<(Option<Ran>, String)>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -799,6 +864,8 @@ impl Ledger {
             term: names.number(group, run.term),
             origin: run.origin,
             instance: run.instance.clone(),
+            tries: run.tries,
+            last: run.again_at.map(|_| (run.last, run.error.clone())),
         });
         let open = open.collect();
         let records = ledger.records.iter().map(|record| Record {
@@ -812,6 +879,8 @@ impl Ledger {
                 term: names.number(group, record.term),
                 origin: record.origin,
                 instance: record.instance.clone(),
+                tries: record.tries,
+                last: None,
             },
         });
         let records = records.collect();

@@ -79,6 +79,7 @@ async fn texts_of_errors_survive(bench: Bench) {
         let tick = after(cursor, 1);
         let fence = bench.win(&a, term, claim("job", number, cursor, tick, Want::Run)).await;
         let end = End {
+            again_in: None,
             job: job("job"),
             fence,
             ran: Ran::Error,

@@ -16,4 +16,5 @@ mod quarantine;
 mod requests;
 mod roster;
 mod ticks;
+mod tries;
 mod vacancies;

@@ -226,11 +226,25 @@ async fn an_illegible_job_fails_nobody() {
     let term = bench.acquire(&a).await;
     let mut cursor = bench.cursor(&a, term, "beside").await;
     let job = format!("{{{}}}:job:job", Keys::of(&bench).lease);
-    for (number, junk) in (1..)
-        .step_by(2)
-        .zip(["garbage", "||||||", "1|schedule|x|2|y|3|z", "1|schedule|5"])
-    {
+    let junk = [
+        "garbage",
+        "||||||",
+        "1|schedule|x|2|y|3|z",
+        "1|schedule|5",
+        // Runs that pause, as somebody else may write them.
+        "1|schedule|5|2|1|3|z#1|1|9|garbage",
+        "1|schedule|5|2|1|3|z#1|many|9|ran.error",
+        "1|schedule|5|2|1|3|z#1|1|soon|ran.error",
+        "x|schedule|5|2|1|3|z#1|1|99999999999999999999|ran.garbage",
+        "1|schedule|5|2|1|3|z#1|1|99999999999999999999|ran.error",
+    ];
+    for (number, junk) in (1..).step_by(2).zip(junk) {
         command(&bench, &["HSET", &job, "open", junk]).await;
+        let taken = bench.take_over(&a, term, &["job", "beside"]).await;
+        assert!(matches!(taken, TakenOver::Yours { .. }), "{junk}");
+        let look = claim("job", number + 100, cursor, cursor, Want::Look);
+        let looked = bench.claim(&a, term, look).await;
+        assert!(matches!(looked, ClaimReply::Looked(_)), "{junk}: {looked:?}");
         let tick = after(cursor, 1);
         let claims = vec![
             claim("job", number, cursor, tick, Want::Run),

@@ -1,7 +1,7 @@
 //! Taking over and claiming.
 
 use jiff::{SignedDuration, Timestamp};
-use leader_core::__seam::{Claim, ClaimReply, Claimed, Settled, TakenOver, Want};
+use leader_core::__seam::{Claim, ClaimReply, Claimed, Found, Settled, TakenOver, Want};
 use leader_core::{MissedReason, Origin, Outcome, Ran};
 
 use crate::bench::{Bench, after, claim, end, holder, passed};
@@ -36,12 +36,14 @@ async fn an_unknown_job_starts_now(bench: Bench) {
         late_from,
         cursors,
         waiting,
+        open,
     } = bench.take_over(&a, term, &["one", "two"]).await
     else {
         panic!("not yours");
     };
     assert_eq!((late_from, cursors.as_slice()), (None, &[now, now][..]));
     assert_eq!(waiting, [None, None]);
+    assert_eq!(open, [Found::default(), Found::default()]);
     let ledger = bench.ledger("one").await;
     assert_eq!((ledger.since, ledger.cursor), (Some(now), Some(now)));
     assert_eq!((ledger.decided(), ledger.pending()), (0, 0));

@@ -30,6 +30,9 @@ impl Bootstrap {
     ///
     /// The error is the body's with its causes, or the panic's text, as in the record; for a time-out and a refused result it says so.
     ///
+    /// Of a run with `retries` only the end is told, and not each try: [`FailedRun::attempt`] says which was the last. Where a run ends in its
+    /// pause, because the next tick was due, it is told by the instance that ran its last try, while that leads.
+    ///
     /// **Who is not told.** A run that was `cancelled` or `not_started` has lost its leadership, as at every roll-out, or its place to a later
     /// tick, and that is no failure of the job. A run that a leader finds `lost`, because the instance that ran it has died, is recorded by the store, which
     /// tells nobody: look into [`Instance::ledger`](crate::Instance::ledger). Nor is a result told that the store never took, because it was

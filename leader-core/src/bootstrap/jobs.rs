@@ -59,13 +59,15 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
         match wish {
             _ if off => {}
             Wish::Off => {}
-            Wish::Scheduled(rule) => gathered.jobs.push(JobSpec {
+            Wish::Scheduled(rule, tries) => gathered.jobs.push(JobSpec {
                 name,
                 group,
                 rule,
                 timeout: record.timeout,
                 overlap: record.overlap,
                 on_loss: record.on_loss,
+                retries: tries.retries,
+                backoff: tries.backoff,
                 body,
             }),
             Wish::Live if needs_tick => faults.0.push(Fault::NoTick { job: record.name }),

@@ -203,6 +203,44 @@ fn an_attributes_settings_reach_the_plan() {
 }
 
 #[test]
+fn the_tries_of_a_job_are_taken_from_environment_code_and_attribute() {
+    let tries = |bootstrap| {
+        let job = job(config(bootstrap), "zoned");
+        (job.retries, job.backoff)
+    };
+    let read = |text: &str| crate::schedule::Backoff::read(text).unwrap();
+    assert_eq!(tries(given(&[])), (0, read("1s")));
+    let by_code = |vars| given(vars).job("zoned", |job| job.retries(3).backoff("2s..5m"));
+    assert_eq!(tries(by_code(&[])), (3, read("2s..5m")));
+    let vars = &[("LEADER_JOB_ZONED_RETRIES", "0"), ("LEADER_JOB_ZONED_BACKOFF", "5s")];
+    assert_eq!(tries(by_code(vars)), (0, read("5s")));
+    // What cannot be is told.
+    let by_code = given(&[]).job("zoned", |job| job.retries(1001).backoff("0s"));
+    let vars = &[
+        ("LEADER_JOB_ZONED_RETRIES", "many"),
+        ("LEADER_JOB_ZONED_BACKOFF", "2s..1s"),
+    ];
+    for (told, parts) in [
+        (
+            faults(by_code),
+            [
+                "`retries` of `zoned`: write a whole number",
+                "`backoff` of `zoned`: invalid back-off",
+            ],
+        ),
+        (
+            faults(given(vars)),
+            ["RETRIES=many is refused", "BACKOFF=2s..1s is refused: invalid back-off"],
+        ),
+    ] {
+        assert_eq!(told.len(), 2, "{told:?}");
+        for part in parts {
+            assert!(told.iter().any(|fault| fault.contains(part)), "{part}: {told:?}");
+        }
+    }
+}
+
+#[test]
 fn each_setting_of_a_job_is_taken_on_its_own() {
     let schedule = |bootstrap| zoned_of(bootstrap).0;
     // An expression keeps the attribute's zone, and its days where there is something to combine.

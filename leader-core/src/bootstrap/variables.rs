@@ -24,7 +24,16 @@ const VARIABLES: &[&str] = &[
 ];
 
 /// What a job's variables end with.
-const JOB_VARIABLES: &[&str] = &["_CRON", "_EVERY", "_TIMEZONE", "_DAYS", "_GRACE", "_JITTER"];
+const JOB_VARIABLES: &[&str] = &[
+    "_CRON",
+    "_EVERY",
+    "_TIMEZONE",
+    "_DAYS",
+    "_GRACE",
+    "_JITTER",
+    "_RETRIES",
+    "_BACKOFF",
+];
 
 /// How the variables of a job begin.
 pub(super) fn job_prefix(name: &str) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::fault::Fault;
 use super::settings::{Faults, Vars, refused};
 use super::time_zones::TimeZones;
+use super::tries::Tries;
 use super::variables::job_prefix;
 use crate::job::record::{Overlap, Record, Trigger};
 use crate::schedule::planner::{self, Rule};
@@ -20,6 +21,8 @@ pub struct JobSettings {
     days: Option<Days>,
     grace: Option<String>,
     jitter: Option<String>,
+    pub(super) retries: Option<u32>,
+    pub(super) backoff: Option<String>,
 }
 
 impl JobSettings {
@@ -79,6 +82,8 @@ impl JobSettings {
             days: later.days.or(self.days),
             grace: later.grace.or(self.grace),
             jitter: later.jitter.or(self.jitter),
+            retries: later.retries.or(self.retries),
+            backoff: later.backoff.or(self.backoff),
         }
     }
 }
@@ -103,12 +108,12 @@ impl Kind {
 pub(super) enum Wish {
     Off,
     Live,
-    Scheduled(Rule),
+    Scheduled(Rule, Tries),
 }
 
 /// Who said a setting, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum By {
+pub(super) enum By {
     Attribute,
     Code,
     Environment,
@@ -136,8 +141,8 @@ pub(super) fn of<'a>(
 }
 
 /// The settings of one job.
-struct Wishes<'a> {
-    record: &'a Record,
+pub(super) struct Wishes<'a> {
+    pub(super) record: &'a Record,
     prefix: String,
     vars: Vars,
     zones: &'a TimeZones,
@@ -184,8 +189,9 @@ impl Wishes<'_> {
         };
         let grace = self.duration("grace", changes.grace.as_ref(), self.record.grace);
         let jitter = self.duration("jitter", changes.jitter.as_ref(), self.record.jitter);
+        let tries = self.tries(changes);
         let rule = Rule::new(schedule?);
-        Some(Wish::Scheduled(Rule {
+        let rule = Rule {
             grace: grace.unwrap_or(rule.grace),
             missed: self.record.missed,
             max_missed: self.record.max_missed,
@@ -194,19 +200,20 @@ impl Wishes<'_> {
             seed: planner::seed(self.record.name),
             one_at_a_time: self.record.overlap == Overlap::Replace,
             ..rule
-        }))
+        };
+        Some(Wish::Scheduled(rule, tries))
     }
 
     fn variable(&self, setting: &str) -> String {
         format!("{}_{}", self.prefix, setting.to_uppercase())
     }
 
-    fn var(&self, setting: &str) -> Option<String> {
+    pub(super) fn var(&self, setting: &str) -> Option<String> {
         self.vars.get(&self.variable(setting))
     }
 
     /// A fault of a setting that somebody gave: by its variable, or by its name.
-    fn refuse(&mut self, setting: &'static str, by: By, value: &str, reason: String) {
+    pub(super) fn refuse(&mut self, setting: &'static str, by: By, value: &str, reason: String) {
         self.faults.0.push(match by {
             By::Environment => refused(&self.variable(setting), value, &reason),
             By::Code | By::Attribute => Fault::JobSetting {
@@ -238,6 +245,8 @@ impl Wishes<'_> {
             ("days", changes.days.is_some()),
             ("grace", changes.grace.is_some()),
             ("jitter", changes.jitter.is_some()),
+            ("retries", changes.retries.is_some()),
+            ("backoff", changes.backoff.is_some()),
         ] {
             if let Some(value) = self.var(setting) {
                 self.refuse(setting, By::Environment, &value, REASON.to_owned());

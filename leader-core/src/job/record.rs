@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::extract::{Given, Needs};
 use super::output::JobError;
 use super::scope::Skipped;
-use crate::schedule::Days;
 use crate::schedule::missed::{DEFAULT_MAX_MISSED, Missed};
+use crate::schedule::{Backoff, Days};
 
 /// How a run's body ended by itself.
 #[doc(hidden)]
@@ -96,6 +96,8 @@ pub struct Record {
     pub(crate) max_age: Option<Duration>,
     pub(crate) overlap: Overlap,
     pub(crate) on_loss: OnLoss,
+    pub(crate) retries: u32,
+    pub(crate) backoff: Option<Backoff>,
     pub(crate) body: Option<Body>,
 }
 
@@ -142,6 +144,8 @@ impl Record {
             max_age: None,
             overlap: Overlap::Skip,
             on_loss: OnLoss::Cancel,
+            retries: 0,
+            backoff: None,
             body: None,
         }
     }
@@ -226,6 +230,21 @@ impl Record {
     #[must_use]
     pub const fn on_loss(self, on_loss: OnLoss) -> Self {
         Self { on_loss, ..self }
+    }
+
+    /// How often a failed run is tried again.
+    #[must_use]
+    pub const fn retries(self, retries: u32) -> Self {
+        Self { retries, ..self }
+    }
+
+    /// How long it pauses before.
+    #[must_use]
+    pub const fn backoff(self, backoff: Backoff) -> Self {
+        Self {
+            backoff: Some(backoff),
+            ..self
+        }
     }
 }
 

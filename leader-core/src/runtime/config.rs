@@ -11,6 +11,7 @@ use crate::job::extract::States;
 use crate::job::failure::Hook;
 use crate::job::record::{Body, OnLoss, Overlap};
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
+use crate::schedule::Backoff;
 use crate::schedule::planner::Rule;
 use crate::timing::Timing;
 
@@ -81,6 +82,9 @@ pub(crate) struct JobSpec {
     pub(crate) timeout: Option<Duration>,
     pub(crate) overlap: Overlap,
     pub(crate) on_loss: OnLoss,
+    /// How often a failed run is tried again, and after which pauses.
+    pub(crate) retries: u32,
+    pub(crate) backoff: Backoff,
     pub(crate) body: Body,
 }
 

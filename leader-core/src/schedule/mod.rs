@@ -4,6 +4,7 @@
 //! calendar search works on wall-clock seconds, and `zoned` says which instants these are.
 
 mod ascii;
+mod backoff;
 mod calendar;
 mod describe;
 mod duration;
@@ -29,6 +30,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+pub(crate) use backoff::MOST_RETRIES;
+#[allow(unreachable_pub, reason = "named by the macros' tokens through the private room")]
+pub use backoff::{Backoff, checked_retries};
 use calendar::Calendar;
 pub(crate) use duration::written;
 pub use duration::{DurationError, checked_duration, parse_duration};

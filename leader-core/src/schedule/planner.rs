@@ -5,6 +5,7 @@
 
 mod jitter;
 mod plan;
+mod tries;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Schedule;
 use super::missed::{DEFAULT_MAX_MISSED, Missed, Passed};
+pub(super) use jitter::mixed;
 pub use jitter::seed;
 use plan::Plan;
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::job::outcome::Outcome;
+use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
+use crate::store::tries::Pausing;
 
 /// How many records of runs, and as many of ticks that did not run, are kept for each job.
 pub const KEPT: usize = 256;
@@ -67,6 +68,27 @@ pub struct OpenRun {
     pub claimed_at: Timestamp,
     /// Who claimed it.
     pub instance: String,
+    /// Which try of it this is, from 1.
+    pub tries: u32,
+    /// When the next try may begin, by the server's clock: this one has failed. `None` while it runs.
+    pub again_at: Option<Timestamp>,
+    /// How this try ended; `None` while it runs.
+    pub last: Option<Ran>,
+    /// The error's text of this try; empty for none.
+    pub error: String,
+}
+
+impl OpenRun {
+    /// What a leader is told of it, when it pauses.
+    pub(crate) fn pausing(&self) -> Option<Pausing> {
+        Some(Pausing {
+            fence: self.fence,
+            tick: self.tick,
+            tries: self.tries,
+            again_at: self.again_at?,
+            ran: self.last.unwrap_or(Ran::Lost),
+        })
+    }
 }
 
 /// One record: a run that ended, or a span of ticks that did not run.
@@ -93,6 +115,8 @@ pub struct LedgerRecord {
     pub settled_at: Timestamp,
     /// When the run was claimed; as `settled_at` without a run.
     pub claimed_at: Timestamp,
-    /// The error's text; empty for none.
+    /// The error's text, that of the last try; empty for none.
     pub error: String,
+    /// How many tries the run had; 0 without a run.
+    pub tries: u32,
 }

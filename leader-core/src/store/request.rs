@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::error::StoreError;
+use super::tries::{Found, Further};
 pub use crate::election::Oddity;
 use crate::job::outcome::Ran;
 pub use crate::job::record::Overlap;
@@ -201,6 +202,8 @@ pub enum TakenOver {
         cursors: Vec<Timestamp>,
         /// The tick of each job that waits for an earlier run to end.
         waiting: Vec<Option<Timestamp>>,
+        /// What is open of each job; how long a run has been silent is not told.
+        open: Vec<Found>,
     },
     /// It is not.
     NotYours,
@@ -250,6 +253,8 @@ pub struct Claim {
     pub passed: Vec<Passed>,
     /// The runs of the job that live on this instance, by their fences.
     pub alive: Vec<u64>,
+    /// What the job's runs have of further tries; `None` when they have none.
+    pub further: Option<Further>,
 }
 
 /// What a claim is for.
@@ -266,6 +271,13 @@ pub enum Want {
     Settle,
     /// A run of its own origin: the cursor is neither asked nor moved.
     Extra(Origin),
+    /// Try a run again that pauses, as soon as its time has come.
+    Retry {
+        /// The fence of the try that failed.
+        fence: u64,
+    },
+    /// Only look at what is open, and settle what is dead.
+    Look,
 }
 
 /// The answer to a batch of claims.
@@ -279,7 +291,7 @@ pub enum Claimed {
 }
 
 /// The answer to one claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "an internal message")]
 pub enum ClaimReply {
     /// The run is recorded, under this fence.
@@ -293,8 +305,15 @@ pub enum ClaimReply {
     Waits,
     /// Earlier runs have not ended and are asked to: nothing else was done.
     Replacing,
-    /// The ticks are settled; or the tick that was to have waited does no longer.
+    /// The ticks are settled; or the tick that was to have waited does no longer, or the run that was to be tried again pauses no longer.
     Passed,
+    /// The run pauses on: nothing was done.
+    Early {
+        /// For so long.
+        left: Duration,
+    },
+    /// What is open.
+    Looked(Found),
     /// An earlier run has not ended and the tick is owed: nothing was done.
     Busy,
     /// The store's cursor is another; nothing was done.
@@ -328,6 +347,8 @@ pub struct End {
     pub ran: Ran,
     /// The error's text, bounded; empty for none.
     pub error: String,
+    /// The pause before the run's next try; `None` when this was its end.
+    pub again_in: Option<Duration>,
 }
 
 /// Whether a run's result was taken.
@@ -336,6 +357,11 @@ pub struct End {
 pub enum Settled {
     /// It was.
     Yes,
+    /// It was; the run is open on and pauses.
+    Again {
+        /// When its next try may begin, by the server's clock.
+        at: Timestamp,
+    },
     /// The run had been settled by somebody else.
     Fenced,
 }

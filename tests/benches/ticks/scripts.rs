@@ -70,6 +70,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
             want: Want::Run,
             passed: Vec::new(),
             alive: Vec::new(),
+            further: None,
         };
         let batch = ClaimBatch {
             patience: Duration::ZERO,
@@ -93,7 +94,13 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
                 panic!("nobody else claims: {reply:?}");
             };
             let (job, ran, error) = (job.clone(), Ran::Ok, String::new());
-            End { job, fence, ran, error }
+            End {
+                job,
+                fence,
+                ran,
+                error,
+                again_in: None,
+            }
         };
         let ends = jobs.iter().zip(replies).map(end).collect();
         let group = group.clone();

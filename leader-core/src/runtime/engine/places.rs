@@ -106,7 +106,6 @@ impl Engine {
     }
 
     /// Whether a run of the job may be claimed now.
-    #[cfg(feature = "testing")]
     pub(super) fn has_place_for(&self, job: usize) -> bool {
         self.most().is_none_or(|most| {
             let taken = self.taken();

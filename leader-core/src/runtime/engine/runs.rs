@@ -22,10 +22,7 @@ use crate::job::tick::{Inner, Origin, Tick};
 use crate::runtime::guarded::{Control, Ending, Guarded, Start, Witness};
 use crate::runtime::shared::Shared;
 use crate::store::{Beats, End};
-use results::Ended;
-
-/// Which try of a run each is: none is tried again yet.
-const ATTEMPT: u32 = 1;
+pub(super) use results::Ended;
 
 /// What names a run on this instance: each group counts its fences for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +57,7 @@ struct Run {
     origin: Origin,
     on_loss: OnLoss,
     owed: bool,
+    attempt: u32,
     control: Arc<Control>,
     timeout: Option<Moment>,
     asker: Option<Asker>,
@@ -200,6 +198,7 @@ impl Engine {
         fence: u64,
         origin: Origin,
         owed: bool,
+        attempt: u32,
         asker: Option<Asker>,
     ) {
         let id = RunId { group: index, fence };
@@ -221,10 +220,11 @@ impl Engine {
                 fence,
                 term,
                 origin,
+                attempt,
             }),
             clock: self.shared.config.clock.clone(),
         };
-        let start = self.body_of(job, tick, origin, lead.clone(), Arc::clone(&control));
+        let start = self.body_of(job, tick, origin, attempt, lead.clone(), Arc::clone(&control));
         let guarded = Guarded::new(start, lead, spec.on_loss, Arc::clone(&control), reporter);
         let timeout = spec.timeout.map(|timeout| now + timeout);
         let run = Run {
@@ -234,6 +234,7 @@ impl Engine {
             origin,
             on_loss: spec.on_loss,
             owed,
+            attempt,
             control,
             timeout,
             asker,
@@ -255,7 +256,15 @@ impl Engine {
         }
     }
 
-    fn body_of(&self, job: usize, tick: Timestamp, origin: Origin, lead: Lead, control: Arc<Control>) -> Start {
+    fn body_of(
+        &self,
+        job: usize,
+        tick: Timestamp,
+        origin: Origin,
+        attempt: u32,
+        lead: Lead,
+        control: Arc<Control>,
+    ) -> Start {
         let shared = Arc::clone(&self.shared);
         Box::new(move || {
             let spec = &shared.config.jobs[job];
@@ -264,7 +273,7 @@ impl Engine {
                 origin,
                 scheduled_at: tick,
                 started_at: shared.config.clock.wall(),
-                attempt: ATTEMPT,
+                attempt,
                 lead: lead.clone(),
             });
             let given = Given {
@@ -345,6 +354,7 @@ impl Engine {
             term: run.term,
             tick: run.tick,
             origin: run.origin,
+            attempt: run.attempt,
             resting: run.owed.then_some((run.job, run.term)),
             asker: run.asker,
         };

@@ -1,14 +1,17 @@
 //! From due ticks to claims, and from claims to runs.
 
 mod ahead;
+mod claims;
 #[cfg(feature = "testing")]
 mod extra;
 mod patience;
+mod tries;
 mod under_way;
 mod waiting;
 
 #[cfg(feature = "testing")]
 pub(super) use extra::ByHand;
+pub(super) use tries::Failed;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +24,6 @@ use super::input::{Group, Input};
 use crate::clock::Moment;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
-use crate::schedule::planner::{Step, StepKind};
 use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, TakeOver, TakenOver, Want};
 
 /// The claims under way.
@@ -30,6 +32,7 @@ pub(super) struct Ticks {
     last_number: u64,
     last_id: u64,
     flights: BTreeMap<u64, Flight>,
+    tries: tries::Tries,
 }
 
 /// Who waits for a run that was asked for.
@@ -119,6 +122,7 @@ impl Engine {
                 late_from,
                 cursors,
                 waiting,
+                open,
             }) => {
                 self.sampled(now, sent, server);
                 let config = &self.shared.config;
@@ -126,13 +130,14 @@ impl Engine {
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                let found = cursors.into_iter().zip(waiting);
-                for (job, (cursor, waiting)) in self.groups[index].jobs.clone().into_iter().zip(found) {
+                let found = cursors.into_iter().zip(waiting).zip(open);
+                for (job, ((cursor, waiting), open)) in self.groups[index].jobs.clone().into_iter().zip(found) {
                     let rule = self.shared.config.jobs[job].rule.clone();
                     self.tell_of_the_future(job, cursor, server);
                     let begun = self.planning.at(now);
                     self.planner.begin(job, rule, cursor, late_from, begun);
                     self.found_waiting(now, job, waiting);
+                    self.found_open(now, job, open);
                 }
             }
             // The next renewal says the same, and demotes.
@@ -146,6 +151,7 @@ impl Engine {
         for job in &self.groups[index].jobs {
             self.planner.end(*job);
             self.places.forget(*job);
+            self.ticks.tries.forget(*job);
         }
     }
 
@@ -153,7 +159,7 @@ impl Engine {
         let planned = self.planner.next_wake().filter(|_| !self.holds_ticks());
         let planned = planned.map(|at| self.planning.moment_of(at, now));
         let again = self.ticks.flights.values().filter_map(|flight| flight.again_at).min();
-        planned.into_iter().chain(again).min()
+        planned.into_iter().chain(again).chain(self.tries_wake(now)).min()
     }
 
     pub(super) fn ticks_turn(&mut self, now: Moment) {
@@ -164,6 +170,7 @@ impl Engine {
             }
         }
         let held = self.holds_ticks();
+        self.tries_turn(now, held);
         // A claim that overtakes the result of the run before it would find that run open.
         let due = if held { Vec::new() } else { self.due(now) };
         if !due.is_empty() {
@@ -188,82 +195,6 @@ impl Engine {
                 self.send_claims(now, flight);
             }
         }
-    }
-
-    fn claims(&mut self, due: Vec<(usize, Vec<Step>)>) -> Flight {
-        let mut by_group: BTreeMap<Group, (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
-        for (job, steps) in due {
-            let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
-            for step in steps {
-                claims.push(self.claim_of(job, &step));
-                jobs.push(job);
-            }
-        }
-        let mut flight = Flight::default();
-        for (index, (claims, jobs)) in by_group {
-            flight.batches.push((index, self.batch(index, claims)));
-            flight.jobs.push(jobs);
-        }
-        flight
-    }
-
-    fn claim_of(&mut self, job: usize, step: &Step) -> Claim {
-        self.ticks.last_number += 1;
-        let name = self.shared.config.jobs[job].name.clone();
-        Claim {
-            alive: self.runs.alive(job),
-            job: name,
-            number: self.ticks.last_number,
-            tick: step.tick,
-            cursor: step.cursor,
-            want: match step.kind {
-                StepKind::Run => Want::Run,
-                StepKind::Owed => Want::Owed,
-                StepKind::Waited => Want::Waited,
-                StepKind::Settle => Want::Settle,
-            },
-            overlap: self.shared.config.jobs[job].overlap,
-            passed: step.passed.clone(),
-        }
-    }
-
-    fn batch(&self, index: Group, claims: Vec<Claim>) -> ClaimBatch {
-        let config = &self.shared.config;
-        let state = &self.groups[index];
-        ClaimBatch {
-            group: state.gate.group().clone(),
-            holder: config.holder.clone(),
-            term: state.taken_over.unwrap_or_default(),
-            known: state.known,
-            claiming: self.ticks.lowest_under_way(index, &claims),
-            silence: config.timing.trust(),
-            patience: 2 * config.timing.renew(),
-            connected: std::time::Duration::ZERO,
-            claims,
-        }
-    }
-
-    fn send_claims(&mut self, now: Moment, mut flight: Flight) {
-        let connected = self
-            .link
-            .connected_since
-            .map(|since| now.since(since))
-            .unwrap_or_default();
-        for (_, batch) in &mut flight.batches {
-            batch.connected = connected;
-        }
-        self.ticks.last_id += 1;
-        let id = self.ticks.last_id;
-        let batches: Vec<_> = flight.batches.iter().map(|(_, batch)| batch.clone()).collect();
-        let claims: usize = batches.iter().map(|batch| batch.claims.len()).sum();
-        tracing::trace!(claims, "claims sent in one round trip");
-        flight.again_at = None;
-        flight.since.get_or_insert(now);
-        self.ticks.flights.insert(id, flight);
-        let store = Arc::clone(&self.store);
-        self.ask(async move { store.claim(batches).await }, move |answers| {
-            Input::Claimed { id, answers }
-        });
     }
 
     pub(super) fn claimed(&mut self, now: Moment, id: u64, answers: Vec<Result<Claimed, StoreError>>) {
@@ -317,10 +248,14 @@ impl Engine {
         reply: ClaimReply,
         asker: &mut Option<Asker>,
     ) {
+        if let Want::Retry { fence } = claim.want {
+            self.retry_answered(now, (index, term), claim, job, fence, &reply);
+            return;
+        }
         let state = &mut self.groups[index];
         let planned = state.taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
         if planned && claim.want == Want::Waited {
-            self.waited(now, job, claim, reply);
+            self.waited(now, job, claim, &reply);
         }
         let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
         let planned = planned && scheduled;
@@ -330,6 +265,7 @@ impl Engine {
         );
         if moved && scheduled {
             self.coalesce(job, claim.want);
+            self.pauses_ended(job);
             for passed in &claim.passed {
                 self.decided(
                     job,
@@ -349,9 +285,9 @@ impl Engine {
                 // After every wait the deadline is compared again: a claim that was won too late is not started.
                 if self.groups[index].gate.trusts(term) {
                     let owed = claim.want == Want::Owed;
-                    self.start_run(now, index, term, job, claim.tick, fence, origin, owed, asker.take());
+                    self.start_run(now, index, term, job, claim.tick, fence, origin, owed, 1, asker.take());
                 } else {
-                    self.not_started(index, term, fence, job, claim.tick, origin, asker.take());
+                    self.not_started(index, term, fence, job, claim.tick, origin, 1, asker.take());
                 }
                 if planned && claim.want == Want::Owed {
                     self.planner.rest(job, claim.tick);
@@ -386,6 +322,13 @@ impl Engine {
                     self.pause(now, job, claim.cursor);
                 }
             }
+            ClaimReply::Looked(found) => {
+                if self.groups[index].taken_over == Some(term) {
+                    self.found_open(now, job, found);
+                }
+            }
+            // Only of a retry.
+            ClaimReply::Early { .. } => {}
             ClaimReply::Moved { cursor, waiting } => {
                 if planned {
                     self.planner.answered(job, cursor);

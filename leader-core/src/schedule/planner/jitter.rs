@@ -98,7 +98,7 @@ fn fnv_1a(mut hash: u64, bytes: &[u8]) -> u64 {
 
 /// The tick hashed on from the seed. FNV leaves its high bits alike for alike inputs, and the finaliser of `MurmurHash3`
 /// (Appleby, `fmix64`) spreads them.
-fn mixed(seed: u64, tick: Timestamp) -> u64 {
+pub(in crate::schedule) fn mixed(seed: u64, tick: Timestamp) -> u64 {
     let mut hash = fnv_1a(seed, &tick.as_nanosecond().to_le_bytes());
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     hash = (hash ^ (hash >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);

@@ -5,6 +5,7 @@
 mod lease;
 mod roster;
 mod ticks;
+mod tries;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,8 @@
 //! Ticks: the steps of `take_over.lua`, `claim.lua` and `settle.lua`.
 
-use super::{Data, Group, Time};
+use std::time::Duration;
+
+use super::{Data, Group, Time, tries};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
@@ -10,13 +12,14 @@ use crate::store::ledger::{JobLedger, KEPT, LedgerRecord, OpenRun};
 use crate::store::request::{
     Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
+use crate::store::tries::Found;
 
 pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> TakenOver {
     let group = data.groups.entry(request.group.clone()).or_default();
     if !group.is_held_by(&request.holder, request.term, time.moment) {
         return TakenOver::NotYours;
     }
-    let (mut cursors, mut waiting) = (Vec::new(), Vec::new());
+    let (mut cursors, mut waiting, mut open) = (Vec::new(), Vec::new(), Vec::new());
     for job in &request.jobs {
         let job = group.jobs.entry(job.clone()).or_default();
         if job.cursor.is_none() {
@@ -24,12 +27,18 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         }
         cursors.push(*job.cursor.get_or_insert(time.wall));
         waiting.push(job.waiting);
+        let running = job.open.iter().any(|run| run.again_at.is_none());
+        open.push(Found {
+            silent_in: running.then_some(Duration::ZERO),
+            pausing: job.open.iter().filter_map(OpenRun::pausing).collect(),
+        });
     }
     TakenOver::Yours {
         now: time.wall,
         late_from: group.late_from,
         cursors,
         waiting,
+        open,
     }
 }
 
@@ -50,9 +59,14 @@ pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time) -> Claimed 
 fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> ClaimReply {
     settle_dead(group, batch, claim, time);
     let job = group.jobs.entry(claim.job.clone()).or_default();
-    let same = |run: &&OpenRun| run.term == batch.term && run.number == claim.number;
+    let same = |run: &&OpenRun| run.again_at.is_none() && run.term == batch.term && run.number == claim.number;
     if let Some(run) = job.open.iter().find(same) {
         return ClaimReply::Won { fence: run.fence };
+    }
+    match claim.want {
+        Want::Look => return ClaimReply::Looked(tries::found(group, batch, claim, time)),
+        Want::Retry { fence } => return tries::retry(group, batch, claim, fence, time),
+        _ => {}
     }
     let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
     let cursor = job.cursor.map_or(claim.cursor, |cursor| cursor.max(claim.cursor));
@@ -62,6 +76,9 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     }
     if claim.want == Want::Waited && job.waiting != Some(claim.tick) {
         return ClaimReply::Passed;
+    }
+    if claim.overlap != Overlap::Allow && (scheduled || claim.want == Want::Waited) {
+        tries::end_pauses(job, time);
     }
     if claim.want == Want::Run && claim.overlap == Overlap::Replace {
         replace(group, batch, claim, time);
@@ -87,6 +104,7 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
         settled_at: time.wall,
         claimed_at: time.wall,
         error: String::new(),
+        tries: 0,
     };
     for span in &claim.passed {
         let outcome = Outcome::Missed(span.reason);
@@ -127,6 +145,10 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
         },
         claimed_at: time.wall,
         instance: batch.holder.instance().to_owned(),
+        tries: 1,
+        again_at: None,
+        last: None,
+        error: String::new(),
     };
     group.beats.insert(fence, time.moment);
     group.jobs.entry(claim.job.clone()).or_default().open.push(run);
@@ -138,7 +160,8 @@ fn replace(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) {
     let Some(job) = group.jobs.get_mut(&claim.job) else {
         return;
     };
-    let open: Vec<_> = job.open.iter().map(|run| run.fence).collect();
+    let running = job.open.iter().filter(|run| run.again_at.is_none());
+    let open: Vec<_> = running.map(|run| run.fence).collect();
     for fence in open {
         let asked = *group.replaced.entry(fence).or_insert(time.moment);
         if time.moment > asked && time.moment.since(asked) >= batch.patience {
@@ -156,7 +179,10 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
         return;
     };
     let verdict = |run: &OpenRun| {
-        if claim.alive.contains(&run.fence) || (run.term == batch.term && run.number == claim.number) {
+        if run.again_at.is_some()
+            || claim.alive.contains(&run.fence)
+            || (run.term == batch.term && run.number == claim.number)
+        {
             None
         } else if run.term == batch.term {
             (run.number < batch.claiming).then_some(Ran::NotStarted)
@@ -174,7 +200,9 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
     for (fence, ran) in dead {
         group.beats.remove(&fence);
         group.replaced.remove(&fence);
-        close(job, fence, ran, String::new(), time);
+        if !tries::pause_dead(job, claim, fence, ran, time) {
+            close(job, fence, ran, String::new(), time);
+        }
     }
 }
 
@@ -182,6 +210,11 @@ pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time) -> Vec<Se
     let group = data.groups.entry(batch.group.clone()).or_default();
     let one = |end: &End| {
         let job = group.jobs.entry(end.job.clone()).or_default();
+        if let Some(at) = tries::settle_again(job, end, time) {
+            group.beats.remove(&end.fence);
+            group.replaced.remove(&end.fence);
+            return Settled::Again { at };
+        }
         let settled = close(job, end.fence, end.ran, end.error.clone(), time);
         if settled {
             group.beats.remove(&end.fence);
@@ -195,7 +228,7 @@ pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time) -> Vec<Se
 }
 
 /// Moves a run from the open ones to the records.
-fn close(job: &mut JobLedger, fence: u64, ran: Ran, error: String, time: Time) -> bool {
+pub(super) fn close(job: &mut JobLedger, fence: u64, ran: Ran, error: String, time: Time) -> bool {
     let Some(at) = job.open.iter().position(|run| run.fence == fence) else {
         return false;
     };
@@ -212,6 +245,7 @@ fn close(job: &mut JobLedger, fence: u64, ran: Ran, error: String, time: Time) -
         settled_at: time.wall,
         claimed_at: run.claimed_at,
         error,
+        tries: run.tries,
     };
     write(job, record);
     true

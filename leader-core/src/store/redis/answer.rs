@@ -6,6 +6,7 @@ use ::redis::{FromRedisValue, Value};
 use jiff::Timestamp;
 
 use super::fault;
+use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
 use crate::names::Holder;
 use crate::store::error::StoreError;
@@ -14,6 +15,7 @@ use crate::store::request::{
     AskReply, Asked, Campaigned, ClaimReply, Claimed, Oddity, Renewed, Settled, TakenOver, Verdict,
 };
 use crate::store::roster::{Enrolled, Line, Roster, Twin};
+use crate::store::tries::{Found, Pausing};
 
 fn odd(what: &str) -> StoreError {
     StoreError::protocol().with_advice(format!(
@@ -147,14 +149,15 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
     let answer = texts(value)?;
     match answer.as_slice() {
         [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
-        [verdict, now, late_from, pairs @ ..] if verdict == "yours" && pairs.len() == 2 * jobs => {
+        [verdict, now, late_from, triples @ ..] if verdict == "yours" && triples.len() == 3 * jobs => {
             let optional = |text: &String| (!text.is_empty()).then(|| instant(text)).transpose();
-            let pairs = || pairs.chunks_exact(2);
+            let triples = || triples.chunks_exact(3);
             Ok(TakenOver::Yours {
                 now: instant(now)?,
                 late_from: optional(late_from)?,
-                cursors: pairs().map(|pair| instant(&pair[0])).collect::<Result<_, _>>()?,
-                waiting: pairs().map(|pair| optional(&pair[1])).collect::<Result<_, _>>()?,
+                cursors: triples().map(|triple| instant(&triple[0])).collect::<Result<_, _>>()?,
+                waiting: triples().map(|triple| optional(&triple[1])).collect::<Result<_, _>>()?,
+                open: triples().map(|triple| found(&triple[2])).collect::<Result<_, _>>()?,
             })
         }
         _ => Err(odd("answer to a take-over")),
@@ -178,6 +181,10 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
         "waits" => Ok(ClaimReply::Waits),
         "replacing" => Ok(ClaimReply::Replacing),
         "passed" => Ok(ClaimReply::Passed),
+        "early" => Ok(ClaimReply::Early {
+            left: Duration::from_millis(number(&pair[1])?),
+        }),
+        "looked" => Ok(ClaimReply::Looked(found(&pair[1])?)),
         "busy" => Ok(ClaimReply::Busy),
         "moved" => {
             let (cursor, waiting) = match pair[1].split_once(' ') {
@@ -201,6 +208,9 @@ pub(super) fn settled(value: Value, ends: usize) -> Result<Vec<Settled>, StoreEr
     let one = |word: &String| match word.as_str() {
         "settled" => Ok(Settled::Yes),
         "fenced" => Ok(Settled::Fenced),
+        again if again.starts_with("again ") => Ok(Settled::Again {
+            at: instant(&again["again ".len()..])?,
+        }),
         other => Err(odd(&format!("verdict `{other}`"))),
     };
     answer.iter().map(one).collect()
@@ -256,6 +266,7 @@ pub(super) fn roster(value: Value) -> Result<Roster, StoreError> {
 pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger, StoreError> {
     let mut ledger = JobLedger::default();
     let fields = texts(job)?;
+    let mut errors = Vec::new();
     for pair in fields.chunks_exact(2) {
         let (field, value) = (pair[0].as_str(), pair[1].as_str());
         match field {
@@ -263,12 +274,18 @@ pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger,
             "cursor" => ledger.cursor = Some(instant(value)?),
             "waiting" => ledger.waiting = Some(instant(value)?),
             "open" => ledger.open = value.split_whitespace().map(open_run).collect::<Result<_, _>>()?,
+            error if error.starts_with("e:") => errors.push((&field[2..], value)),
             _ => {
                 // Counts of other origins and fields of newer versions are not this version's to judge.
                 if let Some(Ok(outcome)) = field.strip_prefix("n:").map(str::parse) {
                     ledger.counts.insert(outcome, number(value)?);
                 }
             }
+        }
+    }
+    for (fence, error) in errors {
+        for run in ledger.open.iter_mut().filter(|run| run.fence.to_string() == fence) {
+            error.clone_into(&mut run.error);
         }
     }
     for line in texts(ran)?.iter().chain(&texts(passed)?) {
@@ -286,8 +303,8 @@ fn origin(word: &str) -> Result<Origin, StoreError> {
 }
 
 fn open_run(line: &str) -> Result<OpenRun, StoreError> {
-    let fields: Vec<_> = line.splitn(7, '|').collect();
-    let [tick, from, fence, term, claim, claimed, holder] = fields.as_slice() else {
+    let fields: Vec<_> = line.splitn(10, '|').collect();
+    let [tick, from, fence, term, claim, claimed, holder, tries, again, last] = fields.as_slice() else {
         return Err(odd("open run"));
     };
     Ok(OpenRun {
@@ -298,6 +315,45 @@ fn open_run(line: &str) -> Result<OpenRun, StoreError> {
         number: number(claim)?,
         claimed_at: instant(claimed)?,
         instance: Holder::from_store(holder).instance().to_owned(),
+        tries: tries.parse().map_err(|_| odd("open run"))?,
+        again_at: (!again.is_empty()).then(|| instant(again)).transpose()?,
+        last: ran(last),
+        error: String::new(),
+    })
+}
+
+/// How a try ended; `None` for one that has not, or in a word of another version.
+fn ran(word: &str) -> Option<Ran> {
+    match word.parse() {
+        Ok(Outcome::Ran(ran)) => Some(ran),
+        _ => None,
+    }
+}
+
+/// What is open of a job. A run that pauses and cannot be read is left to the next tick, which settles it.
+fn found(text: &str) -> Result<Found, StoreError> {
+    let mut words = text.split(' ');
+    let silent_in = match words.next() {
+        Some("-") => None,
+        Some(left) => Some(Duration::from_millis(number(left)?)),
+        None => return Err(odd("open runs")),
+    };
+    let pausing = |word: &str| {
+        let fields: Vec<_> = word.split('|').collect();
+        let [fence, tick, tries, again, last] = fields.as_slice() else {
+            return None;
+        };
+        Some(Pausing {
+            fence: fence.parse().ok()?,
+            tick: instant(tick).ok()?,
+            tries: tries.parse().ok()?,
+            again_at: instant(again).ok()?,
+            ran: ran(last)?,
+        })
+    };
+    Ok(Found {
+        silent_in,
+        pausing: words.filter_map(pausing).collect(),
     })
 }
 
@@ -314,11 +370,13 @@ fn record(line: &str) -> Result<LedgerRecord, StoreError> {
         holder,
         settled,
         claimed,
-        error,
+        rest,
     ] = fields.as_slice()
     else {
         return Err(odd("ledger record"));
     };
+    // The error may have any sign in it.
+    let (error, tries) = rest.rsplit_once('|').ok_or_else(|| odd("ledger record"))?;
     Ok(LedgerRecord {
         first: instant(first)?,
         last: instant(last)?,
@@ -332,6 +390,7 @@ fn record(line: &str) -> Result<LedgerRecord, StoreError> {
         instance: Holder::from_store(holder).instance().to_owned(),
         settled_at: instant(settled)?,
         claimed_at: instant(claimed)?,
-        error: (*error).to_owned(),
+        error: error.to_owned(),
+        tries: tries.parse().map_err(|_| odd("ledger record"))?,
     })
 }

@@ -10,6 +10,7 @@ use crate::job::outcome::Outcome;
 use crate::names::GroupName;
 use crate::store::ledger::KEPT;
 use crate::store::request::{Campaign, Claim, ClaimBatch, End, Want};
+use crate::store::tries::Further;
 
 /// A milliseconds argument that is never cut to nothing.
 pub(super) fn millis(span: Duration) -> u128 {
@@ -58,13 +59,18 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
         call.push_key(jobs.passed(&claim.job));
         call.push(claim.number);
         call.push(claim.tick.as_millisecond());
-        call.push(claim.cursor.as_millisecond());
+        match claim.want {
+            Want::Retry { fence } => call.push(fence),
+            _ => call.push(claim.cursor.as_millisecond()),
+        }
         call.push(match claim.want {
             Want::Run => "run",
             Want::Owed => "owed",
             Want::Waited => "waited",
             Want::Settle => "settle",
             Want::Extra(origin) => origin.as_str(),
+            Want::Retry { .. } => "retry",
+            Want::Look => "look",
         });
         call.push(claim.overlap.as_str());
         call.push(claim.alive.len());
@@ -78,8 +84,14 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
             call.push(passed.last.as_millisecond());
             call.push(passed.count);
         }
+        call.push(claim.further.as_ref().map_or_else(String::new, further));
     }
     call.eval(script::CLAIM)
+}
+
+fn further(further: &Further) -> String {
+    let Further { retries, first, most } = *further;
+    format!("{retries} {} {}", millis(first), millis(most))
 }
 
 /// Records how runs of one group ended.
@@ -92,6 +104,8 @@ pub(super) fn settle(keys: &Keys, group: &GroupName, ends: &[End]) -> Cmd {
         call.push(end.fence);
         call.push(Outcome::Ran(end.ran));
         call.push(&end.error);
+        let again_in = end.again_in.map(|pause| millis(pause).to_string());
+        call.push(again_in.unwrap_or_default());
     }
     call.eval(script::SETTLE)
 }

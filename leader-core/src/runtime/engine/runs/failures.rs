@@ -2,7 +2,6 @@
 
 use super::super::Engine;
 use super::super::input::Group;
-use super::ATTEMPT;
 use super::results::Ended;
 use crate::job::failure::{FailedRun, failure};
 use crate::job::outcome::Outcome;
@@ -11,7 +10,7 @@ use crate::store::End;
 
 impl Engine {
     /// Calls the program's hooks, where the run's end is a failure; the store has its word in `outcome`.
-    pub(super) fn tell_of_failure(&self, group: Group, end: &End, ended: &Ended, outcome: Outcome) {
+    pub(in super::super) fn tell_of_failure(&self, group: Group, end: &End, ended: &Ended, outcome: Outcome) {
         if self.shared.config.on_failure.is_empty() {
             return;
         }
@@ -25,7 +24,7 @@ impl Engine {
             fence: end.fence,
             term: ended.term,
             origin: ended.origin,
-            attempt: ATTEMPT,
+            attempt: ended.attempt,
             ran: end.ran,
             outcome,
         };

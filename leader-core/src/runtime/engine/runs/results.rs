@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::super::Engine;
 use super::super::input::{Group, Input};
 use super::super::ticks::Asker;
+use super::super::ticks::Failed;
 use super::RunId;
 use crate::clock::Moment;
 use crate::event::Event;
@@ -19,13 +20,15 @@ use crate::store::{End, SettleBatch, Settled, StoreError};
 const UNTOLD: usize = 10_000;
 
 /// A run whose result the store has not taken yet.
-pub(super) struct Ended {
-    pub(super) job: usize,
+pub(in super::super) struct Ended {
+    pub(in super::super) job: usize,
     pub(super) term: u64,
-    pub(super) tick: Timestamp,
-    pub(super) origin: Origin,
+    pub(in super::super) tick: Timestamp,
+    pub(in super::super) origin: Origin,
+    /// Which try of the run it was.
+    pub(in super::super) attempt: u32,
     /// The job that rests, in this term, until the result is told: its next claim must not find this run open.
-    pub(super) resting: Option<(usize, u64)>,
+    pub(in super::super) resting: Option<(usize, u64)>,
     pub(super) asker: Option<Asker>,
 }
 
@@ -40,6 +43,7 @@ impl Engine {
         job: usize,
         tick: Timestamp,
         origin: Origin,
+        attempt: u32,
         asker: Option<Asker>,
     ) {
         let id = RunId { group: index, fence };
@@ -48,6 +52,7 @@ impl Engine {
             term,
             tick,
             origin,
+            attempt,
             resting: None,
             asker,
         };
@@ -61,6 +66,7 @@ impl Engine {
             fence: id.fence,
             ran: ending.ran,
             error: ending.error,
+            again_in: self.again_in(&ended, ending.ran),
         };
         self.runs.ended.insert(id, ended);
         self.runs.ends.push((id.group, end));
@@ -127,8 +133,29 @@ impl Engine {
         }
     }
 
+    /// The run is not at its end: it pauses, and is tried again.
+    fn try_settled(&mut self, group: Group, end: End, at: Timestamp) {
+        let fence = end.fence;
+        let Some(ended) = self.runs.forget(RunId { group, fence }) else {
+            return;
+        };
+        self.shared.tell(Event::RunFailed {
+            job: end.job.clone(),
+            group: self.groups[group].gate.group().clone(),
+            scheduled_at: ended.tick,
+            fence,
+            attempt: ended.attempt,
+            outcome: Outcome::Ran(end.ran),
+            error: end.error.clone(),
+            again_at: at,
+        });
+        self.planner.release(ended.job);
+        self.ended_here(group, ended.job);
+        self.failed_here(self.now(), Failed { group, end, ended }, at);
+    }
+
     /// Lets a job that waited for a result be planned again; one that rested, unless a later leadership plans it by now.
-    fn resume(&mut self, group: Group, ended: &Ended) {
+    pub(in super::super) fn resume(&mut self, group: Group, ended: &Ended) {
         self.planner.release(ended.job);
         self.ended_here(group, ended.job);
         if let Some((job, term)) = ended.resting
@@ -140,6 +167,10 @@ impl Engine {
 
     fn end_settled(&mut self, group: Group, end: End, verdict: Settled) {
         let outcome = match verdict {
+            Settled::Again { at } => {
+                self.try_settled(group, end, at);
+                return;
+            }
             Settled::Yes => Outcome::Ran(end.ran),
             Settled::Fenced => Outcome::Fenced,
         };

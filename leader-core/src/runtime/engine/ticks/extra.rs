@@ -52,6 +52,7 @@ impl Engine {
             want: Want::Extra(Origin::Manual),
             overlap: Overlap::Skip,
             passed: Vec::new(),
+            further: None,
         };
         let flight = Flight {
             batches: vec![(index, self.batch(index, vec![claim]))],

@@ -53,7 +53,7 @@ impl Engine {
     }
 
     fn is_in_time(&self, now: Moment, since: Moment, claim: &Claim, job: usize) -> bool {
-        if matches!(claim.want, Want::Extra(_)) {
+        if matches!(claim.want, Want::Extra(_) | Want::Retry { .. } | Want::Look) {
             return true;
         }
         if self.holds_ticks() {

@@ -38,12 +38,12 @@ impl Engine {
     }
 
     /// What a claim of a waiting tick came to.
-    pub(super) fn waited(&mut self, now: Moment, job: usize, claim: &Claim, reply: ClaimReply) {
-        match reply {
-            ClaimReply::Busy => self.look_again_at_waiting(now, job, claim.tick),
-            _ => {
-                self.planner.waits_no_longer(job);
-            }
+    pub(super) fn waited(&mut self, now: Moment, job: usize, claim: &Claim, reply: &ClaimReply) {
+        if *reply == ClaimReply::Busy {
+            self.look_again_at_waiting(now, job, claim.tick);
+        } else {
+            self.planner.waits_no_longer(job);
+            self.pauses_ended(job);
         }
         self.planner.answered(job, claim.cursor);
     }

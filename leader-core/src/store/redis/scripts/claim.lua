@@ -1,9 +1,10 @@
--- Claims ticks: checks the lease, settles dead runs, settles what has passed, moves the cursor, mints the fence and
+-- Claims ticks: checks the lease, settles dead runs or has them tried again, settles what has passed, moves the cursor, mints the fence and
 -- writes the run's start, all in one step.
 -- KEYS: 1 lease, 2 state, 3 fence, 4 beats, then for each claim: job, ran, passed
 -- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 records kept, 7 lowest number of a claim
 --       whose answer may not be known yet, 8 number of claims, 9 ms that a replaced run may take to end;
---       then for each claim: number, tick ms, cursor ms, want, overlap, n, n fences, m, m times (reason, first, last, count)
+--       then for each claim: number, tick ms, cursor ms, want, overlap, n, n fences, m, m times (reason, first, last, count),
+--       what a run has of further tries: retries, first and longest pause in ms, or ''; of a retry the cursor is the fence
 -- Gives: 'yours' and for each claim a verdict and a value; or 'not_yours'
 local call, format, concat, match = redis.call, string.format, table.concat, string.match
 local held = redis.pcall('GET', KEYS[1])
@@ -38,13 +39,13 @@ end
 local function close(job, ran, run, outcome, error)
   call('HDEL', KEYS[4], run.fence, 'x' .. run.fence)
   begun[run.fence] = nil
-  record(ran, concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, error }, '|'))
+  record(ran, concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, error, run.tries }, '|'))
   count(job, run.origin, outcome, 1)
 end
 
 -- A tick of the schedule that did not run.
 local function pass(job, passed, first, last, number, outcome)
-  record(passed, concat({ first, last, number, outcome, 'schedule', '0', term, holder, now_text, now_text, '' }, '|'))
+  record(passed, concat({ first, last, number, outcome, 'schedule', '0', term, holder, now_text, now_text, '', '0' }, '|'))
   count(job, 'schedule', outcome, number)
 end
 
@@ -65,6 +66,64 @@ local function replace(job, ran, open)
   return left
 end
 
+-- A run that is tried again pauses: how its try ended is kept with it.
+local function pause(run, outcome, at)
+  call('HDEL', KEYS[4], run.fence, 'x' .. run.fence)
+  begun[run.fence] = nil
+  run.again, run.outcome = format('%.0f', at), outcome
+  run.line = concat({
+    run.tick, run.origin, run.fence, run.term, run.number, run.claimed, run.holder, run.tries, run.again, outcome
+  }, '|')
+end
+
+-- When a run that nobody can tell the end of is tried again: never where a later tick of it has been decided.
+local function again_at(run, further, beside, cursor, waiting)
+  local retries, first, most = match(further, '^(%d+) (%d+) (%d+)$')
+  local tries = tonumber(run.tries)
+  if not retries or run.origin ~= 'schedule' or tries > tonumber(retries) then
+    return nil
+  end
+  if not beside and (waiting or tonumber(run.tick) ~= cursor) then
+    return nil
+  end
+  return now + math.min(tonumber(first) * 2 ^ math.min(tries - 1, 40), tonumber(most))
+end
+
+-- Settles runs that pause with what their last try came to: a later tick is decided. Gives those that are left.
+local function end_pauses(job, ran, open)
+  local left = {}
+  for _, run in ipairs(open) do
+    if run.again ~= '' then
+      local error = call('HGET', job, 'e:' .. run.fence) or ''
+      call('HDEL', job, 'e:' .. run.fence)
+      close(job, ran, run, run.outcome, error)
+    else
+      left[#left + 1] = run
+    end
+  end
+  return left
+end
+
+-- What is open: in how many ms the first of the runs that live elsewhere will have been silent too long, and the runs that pause.
+local function found(open, alive)
+  local told, left = { '-' }, nil
+  for _, run in ipairs(open) do
+    if run.again ~= '' then
+      told[#told + 1] = concat({ run.fence, run.tick, run.tries, run.again, run.outcome }, '|')
+    elseif run.term ~= term and not alive[run.fence] then
+      local rest = math.max(silence - (now - run.beat), silence - connected, 0)
+      left = math.min(left or rest, rest)
+    end
+  end
+  told[1] = left and format('%.0f', left) or '-'
+  return concat(told, ' ')
+end
+
+-- What a try that is tried again may have come to.
+local failures = {
+  ['ran.error'] = true, ['ran.panic'] = true, ['ran.timed_out'] = true, ['ran.lost'] = true, ['ran.not_started'] = true,
+}
+
 local none = {}
 local function nothing() end
 local answer = { 'yours' }
@@ -72,6 +131,7 @@ local at = 10
 for i = 1, tonumber(ARGV[8]) do
   local job, ran, passed = KEYS[3 * i + 2], KEYS[3 * i + 3], KEYS[3 * i + 4]
   local number, tick, planned_from, want, overlap = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4]
+  local planned_from_text = ARGV[at + 2]
   local n = tonumber(ARGV[at + 5])
   local alive = n > 0 and {} or none
   for j = at + 6, at + 5 + n do
@@ -79,21 +139,25 @@ for i = 1, tonumber(ARGV[8]) do
   end
   local first_passed = at + 7 + n
   local passes = tonumber(ARGV[at + 6 + n])
-  at = first_passed + 4 * passes
+  local further = ARGV[first_passed + 4 * passes]
+  at = first_passed + 4 * passes + 1
 
   local stored = call('HMGET', job, 'cursor', 'open', 'waiting')
-  local cursor = math.max(tonumber(stored[1]) or 0, planned_from)
-  local open, mine, changed = {}, nil, false
+  local cursor = tonumber(stored[1]) or 0
+  local open, mine, changed, paused = {}, nil, false, false
   local lines = stored[2]
   for line in lines and lines ~= '' and string.gmatch(lines, '%S+') or nothing do
     local run = { line = line }
-    run.tick, run.origin, run.fence, run.term, run.number, run.claimed, run.holder =
-      match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$')
+    run.tick, run.origin, run.fence, run.term, run.number, run.claimed, run.holder, run.tries, run.again, run.outcome =
+      match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(%d+)|(%d*)|(.*)$')
     local dead = nil
-    local legible = run.fence and match(run.fence, '^%d+$') and match(run.number, '^%d+$')
+    local legible = run.fence and match(run.fence, '^%d+$') and match(run.number, '^%d+$') and match(run.tick, '^%-?%d+$')
+      and (run.again == '' or failures[run.outcome])
     if not legible then
       -- Nobody can settle what is no run; it is dropped with the next change of the job, and nothing waits for it.
       changed = true
+    elseif run.again ~= '' then
+      paused = true
     elseif run.term == term then
       if run.number == number then
         mine = run.fence
@@ -101,12 +165,17 @@ for i = 1, tonumber(ARGV[8]) do
         dead = 'ran.not_started'
       end
     elseif not alive[run.fence] then
-      local beat = tonumber(call('HGET', KEYS[4], run.fence)) or 0
-      if now - beat > silence and connected >= silence then
+      run.beat = tonumber(call('HGET', KEYS[4], run.fence)) or 0
+      if now - run.beat > silence and connected >= silence then
         dead = 'ran.lost'
       end
     end
-    if dead then
+    local retried_at = dead and further ~= '' and again_at(run, further, overlap == 'allow', cursor, stored[3])
+    if retried_at then
+      pause(run, dead, retried_at)
+      changed, paused = true, true
+      open[#open + 1] = run
+    elseif dead then
       close(job, ran, run, dead, '')
       changed = true
     elseif legible then
@@ -114,6 +183,7 @@ for i = 1, tonumber(ARGV[8]) do
     end
   end
 
+  cursor = math.max(cursor, planned_from)
   local verdict, value, moved_to = nil, '', nil
   local scheduled = want == 'run' or want == 'owed' or want == 'settle'
   local waiting = stored[3]
@@ -129,7 +199,32 @@ for i = 1, tonumber(ARGV[8]) do
     verdict, value = 'moved', format('%.0f', cursor) .. (waiting and ' ' .. waiting or '')
   elseif want == 'waited' and waiting ~= tick then
     verdict = 'passed'
+  elseif want == 'look' then
+    verdict, value = 'looked', found(open, alive)
+  elseif want == 'retry' then
+    local run = nil
+    for _, other in ipairs(open) do
+      if other.fence == planned_from_text and other.again ~= '' then
+        run = other
+      end
+    end
+    if not run then
+      verdict = 'passed'
+    elseif tonumber(run.again) > now then
+      verdict, value = 'early', format('%.0f', tonumber(run.again) - now)
+    else
+      call('HDEL', job, 'e:' .. run.fence)
+      fence = fence + 1
+      minted, changed = true, true
+      verdict, value = 'won', format('%.0f', fence)
+      run.line = concat({ run.tick, run.origin, value, term, number, now_text, holder, format('%.0f', tonumber(run.tries) + 1), '', '' }, '|')
+      begun[value] = true
+    end
   else
+    if paused and overlap ~= 'allow' and (scheduled or want == 'waited') then
+      open = end_pauses(job, ran, open)
+      changed = true
+    end
     local left = #open
     if want == 'run' and overlap == 'replace' and left > 0 then
       open = replace(job, ran, open)
@@ -168,7 +263,7 @@ for i = 1, tonumber(ARGV[8]) do
         value = format('%.0f', fence)
         verdict = 'won'
         local origin = (scheduled or want == 'waited') and 'schedule' or want
-        open[#open + 1] = { line = concat({ tick, origin, value, term, number, now_text, holder }, '|') }
+        open[#open + 1] = { line = concat({ tick, origin, value, term, number, now_text, holder, '1', '', '' }, '|') }
         changed = true
         begun[value] = true
         if want == 'waited' then

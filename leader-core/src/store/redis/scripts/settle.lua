@@ -1,8 +1,8 @@
 -- Records how runs ended. What counts is the run's own fence, not the lease: a finishing body's result is taken unless
 -- the run was settled by somebody else.
 -- KEYS: 1 beats, then for each end: job, ran
--- ARGV: 1 records kept; then for each end: fence, outcome, error
--- Gives: for each end 'settled' or 'fenced'
+-- ARGV: 1 records kept; then for each end: fence, outcome, error, ms until the next try or ''
+-- Gives: for each end 'settled', 'fenced', or 'again' and when the next try may begin
 local call, format, concat, match = redis.call, string.format, table.concat, string.match
 local time = call('TIME')
 local now = format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
@@ -10,19 +10,30 @@ local kept = tonumber(ARGV[1])
 local answer, silent = {}, {}
 for i = 1, (#KEYS - 1) / 2 do
   local job, ran = KEYS[2 * i], KEYS[2 * i + 1]
-  local fence, outcome, error = ARGV[3 * i - 1], ARGV[3 * i], ARGV[3 * i + 1]
+  local fence, outcome, error = ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
+  local again_in = ARGV[4 * i + 1]
   local counter = 'n:' .. outcome
   local stored = call('HMGET', job, 'open', counter)
-  local open, found = {}, nil
+  local open, found, place = {}, nil, nil
   for line in string.gmatch(stored[1] or '', '%S+') do
-    local run = { match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$') }
+    local run = { match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$') }
     if run[3] == fence then
-      found = run
+      found, place = run, #open + 1
     else
       open[#open + 1] = line
     end
   end
-  if found then
+  if found and again_in ~= '' then
+    -- Told before, its answer was lost; or somebody has found it silent.
+    if found[9] == '' then
+      found[9], found[10] = format('%.0f', tonumber(now) + tonumber(again_in)), outcome
+      table.insert(open, place, concat(found, '|'))
+      call('HSET', job, 'open', concat(open, ' '), 'e:' .. fence, error)
+      silent[#silent + 1] = fence
+      silent[#silent + 1] = 'x' .. fence
+    end
+    answer[i] = 'again ' .. found[9]
+  elseif found then
     -- As few calls out of the script as will do: they are what it costs.
     if found[2] == 'schedule' then
       local counted = (tonumber(stored[2]) or 0) + 1
@@ -31,7 +42,10 @@ for i = 1, (#KEYS - 1) / 2 do
       call('HSET', job, 'open', concat(open, ' '))
       call('HINCRBY', job, 'x:' .. outcome, 1)
     end
-    local line = concat({ found[1], found[1], '1', outcome, found[2], fence, found[4], found[7], now, found[6], error }, '|')
+    if found[9] ~= '' then
+      call('HDEL', job, 'e:' .. fence)
+    end
+    local line = concat({ found[1], found[1], '1', outcome, found[2], fence, found[4], found[7], now, found[6], error, found[8] }, '|')
     if call('LPUSH', ran, line) > kept then
       call('LTRIM', ran, 0, kept - 1)
     end

@@ -1,7 +1,8 @@
 -- Reads what a new leader must know of its jobs. A job without a cursor starts now, by the server's clock.
 -- KEYS: 1 lease, 2 state, then one hash for each job
 -- ARGV: 1 holder, 2 term
--- Gives: 'yours', now, late_from or '', then for each job its cursor and the tick that waits, or ''; or 'not_yours'
+-- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits, or '', and what is open: '0' or '-', and for
+--        each run that pauses fence|tick|tries|again|outcome; or 'not_yours'
 local held = redis.pcall('GET', KEYS[1])
 local state = redis.call('HMGET', KEYS[2], 'term', 'late_from')
 if held ~= ARGV[1] or state[1] ~= ARGV[2] then
@@ -9,9 +10,26 @@ if held ~= ARGV[1] or state[1] ~= ARGV[2] then
 end
 local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
+
+-- What the next leader finds open: '0' when a run is under way somewhere, and the runs that pause.
+local function found(lines)
+  local told = { '-' }
+  for line in string.gmatch(lines, '%S+') do
+    local tick, _, fence, _, number, _, _, tries, again, outcome = string.match(
+      line, '^(%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(%d+)|(%d*)|([^|]*)$'
+    )
+    if tick and again ~= '' then
+      told[#told + 1] = table.concat({ fence, tick, tries, again, outcome }, '|')
+    elseif tick then
+      told[1] = '0'
+    end
+  end
+  return table.concat(told, ' ')
+end
+
 local answer = { 'yours', now, state[2] or '' }
 for i = 3, #KEYS do
-  local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting')
+  local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting', 'open')
   -- One that is no instant stops its own job only: it starts anew.
   local cursor = stored[1] and string.match(stored[1], '^%d+$')
   if not cursor then
@@ -21,5 +39,6 @@ for i = 3, #KEYS do
   answer[#answer + 1] = cursor
   -- What is no tick is dropped by the next claim.
   answer[#answer + 1] = string.match(stored[2] or '', '^%d+$') or ''
+  answer[#answer + 1] = found(stored[3] or '')
 end
 return answer

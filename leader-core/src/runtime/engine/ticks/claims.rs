@@ -1,0 +1,100 @@
+//! Claims: made of the planner's steps, and sent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::Engine;
+use super::super::input::{Group, Input};
+use super::Flight;
+use crate::clock::Moment;
+use crate::schedule::planner::{Step, StepKind};
+use crate::store::{Claim, ClaimBatch, Further, Want};
+
+impl Engine {
+    pub(super) fn claims(&mut self, due: Vec<(usize, Vec<Step>)>) -> Flight {
+        let mut by_group: BTreeMap<Group, (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
+        for (job, steps) in due {
+            let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
+            for step in steps {
+                claims.push(self.claim_of(job, &step));
+                jobs.push(job);
+            }
+        }
+        let mut flight = Flight::default();
+        for (index, (claims, jobs)) in by_group {
+            flight.batches.push((index, self.batch(index, claims)));
+            flight.jobs.push(jobs);
+        }
+        flight
+    }
+
+    pub(super) fn claim_of(&mut self, job: usize, step: &Step) -> Claim {
+        self.ticks.last_number += 1;
+        let name = self.shared.config.jobs[job].name.clone();
+        Claim {
+            alive: self.runs.alive(job),
+            job: name,
+            number: self.ticks.last_number,
+            tick: step.tick,
+            cursor: step.cursor,
+            want: match step.kind {
+                StepKind::Run => Want::Run,
+                StepKind::Owed => Want::Owed,
+                StepKind::Waited => Want::Waited,
+                StepKind::Settle => Want::Settle,
+            },
+            overlap: self.shared.config.jobs[job].overlap,
+            passed: step.passed.clone(),
+            further: self.further(job),
+        }
+    }
+
+    pub(super) fn batch(&self, index: Group, claims: Vec<Claim>) -> ClaimBatch {
+        let config = &self.shared.config;
+        let state = &self.groups[index];
+        ClaimBatch {
+            group: state.gate.group().clone(),
+            holder: config.holder.clone(),
+            term: state.taken_over.unwrap_or_default(),
+            known: state.known,
+            claiming: self.ticks.lowest_under_way(index, &claims),
+            silence: config.timing.trust(),
+            patience: 2 * config.timing.renew(),
+            connected: std::time::Duration::ZERO,
+            claims,
+        }
+    }
+
+    pub(super) fn send_claims(&mut self, now: Moment, mut flight: Flight) {
+        let connected = self
+            .link
+            .connected_since
+            .map(|since| now.since(since))
+            .unwrap_or_default();
+        for (_, batch) in &mut flight.batches {
+            batch.connected = connected;
+        }
+        self.ticks.last_id += 1;
+        let id = self.ticks.last_id;
+        let batches: Vec<_> = flight.batches.iter().map(|(_, batch)| batch.clone()).collect();
+        let claims: usize = batches.iter().map(|batch| batch.claims.len()).sum();
+        tracing::trace!(claims, "claims sent in one round trip");
+        flight.again_at = None;
+        flight.since.get_or_insert(now);
+        self.ticks.flights.insert(id, flight);
+        let store = Arc::clone(&self.store);
+        self.ask(async move { store.claim(batches).await }, move |answers| {
+            Input::Claimed { id, answers }
+        });
+    }
+
+    /// What the job's runs have of further tries.
+    pub(super) fn further(&self, job: usize) -> Option<Further> {
+        let spec = &self.shared.config.jobs[job];
+        (spec.retries > 0).then_some(Further {
+            retries: spec.retries,
+            first: spec.backoff.first,
+            most: spec.backoff.most,
+        })
+    }
+}
