@@ -20,7 +20,7 @@ impl Job for Unlinked {
 }
 
 /// The program's jobs, by name.
-const JOBS: [&str; 16] = [
+const JOBS: [&str; 17] = [
     "beside",
     "bounded",
     "everything",
@@ -28,6 +28,7 @@ const JOBS: [&str; 16] = [
     "first",
     "newest",
     "punctual",
+    "rare",
     "replaces",
     "rested",
     "second",

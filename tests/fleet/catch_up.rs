@@ -91,6 +91,41 @@ async fn case_37_a_day_off_is_decided_by_the_policy() {
     instance.shutdown().await;
 }
 
+/// Owed ticks wait until the run before them has ended, its tries included.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn owed_ticks_wait_for_the_tries_of_the_run_before_them() {
+    let _among = among_others().await;
+    let ground = Ground::redis().await;
+    let Ground::Redis(server) = &ground else { unreachable!() };
+    let since = was_last_settled(server, "everything", SignedDuration::from_mins(65)).await;
+    let stage = Stage::new();
+    stage.part("everything", |tick| async move {
+        anyhow::ensure!(tick.attempt() > 1, "the first fails");
+        Ok(())
+    });
+    let instance = ground
+        .instance("a", &stage, ["off"])
+        .job("everything", |job| job.retries(1).backoff("200ms"))
+        .await
+        .unwrap();
+    eventually(SOON, "all is settled", || async {
+        let ledger = instance.ledger("everything").await.unwrap();
+        ledger.decided() >= 6 && ledger.pending() == 0
+    })
+    .await;
+    let ledger = instance.ledger("everything").await.unwrap();
+    all_accounted_for(&instance, "everything", since, &ledger);
+    assert_eq!(ran(&ledger), ledger.decided(), "{:?}", ledger.counts);
+    assert!(ledger.records.iter().all(|record| record.tries == 2), "{ledger:?}");
+    let played = stage.played("everything");
+    assert_eq!(played.len() as u64, 2 * ledger.decided());
+    for pair in played.chunks(2) {
+        assert_eq!(pair[0].scheduled_at, pair[1].scheduled_at, "none between: {played:?}");
+    }
+    assert!(played.is_sorted_by(|a, b| a.fence < b.fence && a.scheduled_at <= b.scheduled_at));
+    instance.shutdown().await;
+}
+
 /// A year of seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_year_off_is_one_record() {

@@ -28,4 +28,5 @@ mod shutdown;
 mod step_down;
 mod store_check;
 mod store_gone;
+mod tries;
 mod wedge;

@@ -259,6 +259,12 @@ pub(crate) mod jobs {
         stage.perform(tick).await
     }
 
+    /// Due so seldom that a run of it can be tried again, whatever its tests set.
+    #[leader_only(group = "rare", every = "10s")]
+    pub(crate) async fn rare(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
     /// Never due while a test runs.
     #[leader_only(group = "yearly", cron = "0 0 29 2 *")]
     pub(crate) async fn yearly(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
