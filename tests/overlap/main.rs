@@ -3,6 +3,8 @@
 //! `LEADER_CHAOS=full` takes a minute for each store, and `LEADER_CHAOS_SEED` repeats a run's chance.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
+mod tries;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -38,7 +40,7 @@ async fn every_tick_has_one_outcome_on_redis() {
 
 const GROUP: &str = "dice";
 const TTL: Duration = ms(2_000);
-const JOBS: [&str; 10] = [
+const JOBS: [&str; 14] = [
     "dice_skips",
     "dice_skips_on",
     "dice_waits",
@@ -49,6 +51,10 @@ const JOBS: [&str; 10] = [
     "dice_replaces_on",
     "dice_beside",
     "dice_beside_on",
+    "dice_tries_skips",
+    "dice_tries_skips_on",
+    "dice_tries_replaces",
+    "dice_tries_beside",
 ];
 
 /// One start of a body.
@@ -57,6 +63,7 @@ struct Body {
     job: String,
     tick: Timestamp,
     fence: u64,
+    attempt: u32,
     life: usize,
     began: Instant,
     /// When it was last polled: one that has lost its trust may be asleep for longer, and wakes no more.
@@ -82,6 +89,8 @@ struct Hall {
 impl Hall {
     async fn perform(self, tick: Tick) -> anyhow::Result<()> {
         let long = tick.job().as_str().contains("long");
+        // Those that are tried again fail more often.
+        let one_in = if tick.job().as_str().contains("tries") { 2 } else { 7 };
         let (takes, fails) = {
             let mut dice = self.floor.dice.lock().unwrap();
             let takes = if long {
@@ -89,7 +98,7 @@ impl Hall {
             } else {
                 dice.span(ms(0), ms(2_500))
             };
-            (takes, dice.below(7) == 0)
+            (takes, dice.below(one_in) == 0)
         };
         let began = Instant::now();
         let at = {
@@ -98,6 +107,7 @@ impl Hall {
                 job: tick.job().to_string(),
                 tick: tick.scheduled_at(),
                 fence: tick.fence(),
+                attempt: tick.attempt(),
                 life: self.life,
                 began,
                 ended: began,
@@ -109,6 +119,7 @@ impl Hall {
             tokio::time::sleep(ms(10)).await;
             self.floor.bodies.lock().unwrap()[at].ended = Instant::now();
         }
+        let fails = fails && !self.floor.calm.load(Ordering::SeqCst);
         let result = if fails { Ran::Error } else { Ran::Ok };
         self.floor.bodies.lock().unwrap()[at].result = Some(result);
         anyhow::ensure!(!fails, "chance");
@@ -121,9 +132,9 @@ mod jobs {
     use super::{Hall, State, Tick, leader_only};
 
     macro_rules! jobs {
-        ($($name:ident, $every:tt, $overlap:tt, $on_loss:tt;)*) => {
+        ($($name:ident, $every:tt, $overlap:tt, $on_loss:tt $(, $option:ident = $value:tt)*;)*) => {
             $(
-                #[leader_only(group = "dice", every = $every, overlap = $overlap, on_loss = $on_loss)]
+                #[leader_only(group = "dice", every = $every, overlap = $overlap, on_loss = $on_loss $(, $option = $value)*)]
                 pub(crate) async fn $name(tick: Tick, State(hall): State<Hall>) -> anyhow::Result<()> {
                     hall.perform(tick).await
                 }
@@ -142,6 +153,10 @@ mod jobs {
         dice_replaces_on, "1s", "replace", "finish";
         dice_beside, "1s", "allow", "cancel";
         dice_beside_on, "1s", "allow", "finish";
+        dice_tries_skips, "4s", "skip", "cancel", retries = 2, backoff = "200ms..600ms";
+        dice_tries_skips_on, "4s", "skip", "finish", retries = 2, backoff = "200ms..600ms";
+        dice_tries_replaces, "3s", "replace", "cancel", retries = 2, backoff = "200ms..600ms";
+        dice_tries_beside, "2s", "allow", "cancel", retries = 2, backoff = "200ms..600ms";
     }
 }
 
@@ -450,6 +465,11 @@ fn judge(observer: &Instance, job: &str, ledger: &JobLedger, bodies: &[Body], li
     if !times.is_empty() {
         wrong.push(format!("{job}: outcomes of no tick: {times:?}"));
     }
+    if job.contains("tries") {
+        wrong.extend(tries::judge(job, ledger, bodies));
+        wrong.extend(two_at_once(job, bodies, lives));
+        return wrong;
+    }
     // Each body has one record, and no tick has two bodies.
     let mut ticks = BTreeSet::new();
     for body in bodies {
@@ -480,6 +500,13 @@ fn judge(observer: &Instance, job: &str, ledger: &JobLedger, bodies: &[Body], li
             wrong.push(format!("{job}: fences and ticks do not rise together: {pair:?}"));
         }
     }
+    wrong.extend(two_at_once(job, bodies, lives));
+    wrong
+}
+
+/// Bodies that ran beside each other, and should not have.
+fn two_at_once(job: &str, bodies: &[Body], lives: &[Life]) -> Vec<String> {
+    let mut wrong = Vec::new();
     if job.contains("skips") || job.contains("waits") {
         let runs_on = job.ends_with("_on");
         for (at, earlier) in bodies.iter().enumerate() {
