@@ -121,6 +121,46 @@ pub enum Event {
         /// The last decided tick.
         cursor: Timestamp,
     },
+    /// A job's schedule in force was written by a newer version of the service that still lives: this leader follows it, with its own
+    /// body and policies. Told once for each schedule.
+    #[non_exhaustive]
+    ScheduleFollowed {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: JobName,
+        /// The schedule that is followed.
+        schedule: String,
+        /// The version that wrote it.
+        version: String,
+    },
+    /// This leader has put its own schedule of a job into force, after every tick of the one before was decided.
+    #[non_exhaustive]
+    ScheduleChanged {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: JobName,
+        /// The one before.
+        from: String,
+        /// The new one.
+        to: String,
+        /// Its ticks are those after this instant.
+        since: Timestamp,
+    },
+    /// A job's schedule in force is one that this version cannot read: it is replaced by this leader's own at once, and what fell due by it
+    /// since its last decided tick is not counted.
+    #[non_exhaustive]
+    ScheduleUnreadable {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: JobName,
+        /// The schedule as the store keeps it.
+        schedule: String,
+        /// The version that wrote it.
+        version: String,
+    },
     /// This instance gives a group up for another that has more of the group's jobs, or that the group prefers among equals.
     #[non_exhaustive]
     MakingWay {
@@ -224,6 +264,21 @@ pub enum Event {
         origin: Origin,
         /// The body's error; empty for none.
         error: String,
+    },
+    /// A body that was asked to end, because of its time-out, a later tick or the end of the leadership, has not returned for long: most
+    /// probably it blocks its thread. It keeps its slot, so that the overlap policy holds up later ticks. Told once for each run.
+    #[non_exhaustive]
+    RunStuck {
+        /// The job.
+        job: JobName,
+        /// Its group.
+        group: GroupName,
+        /// The planned instant.
+        scheduled_at: Timestamp,
+        /// The run's fence.
+        fence: u64,
+        /// How long ago it was asked to end.
+        asked_ago: Duration,
     },
     /// A long-lived body ended before its leadership did, and is started again after a pause.
     #[non_exhaustive]

@@ -11,7 +11,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use leader_core::__seam::{
     Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, JobLedger,
-    Overlap, Passed, Release, Renewal, Renewed, SettleBatch, TakeOver, TakenOver, Verdict, Want,
+    Overlap, Passed, Release, Renewal, Renewed, SettleBatch, StoredSchedule, TakeOver, TakenOver, Verdict, Want,
+    Writer,
 };
 use leader_core::{GroupName, Holder, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -20,6 +21,13 @@ use crate::bench::{Bench, LONG, after, group, holder, job, process};
 const SEQUENCES: u64 = 25;
 const LENGTH: u32 = 160;
 const JOBS: [&str; 2] = ["one", "two"];
+/// What the stores compare, and need not understand.
+const SCHEDULES: [&str; 3] = [
+    "every 1s",
+    "cron \"0 9 * * *\" timezone Europe/Berlin",
+    "of a | newer version",
+];
+const VERSIONS: [&str; 3] = ["", "1.2", "2.0|x\n"];
 
 /// Both clocks count whole milliseconds: after this span a lease, a line or a silence of 1 ms is over in both.
 const OVER: Duration = Duration::from_millis(4);
@@ -141,6 +149,8 @@ struct Pair {
     fences: Vec<(GroupName, &'static str, Minted)>,
     /// The cursor as last told.
     cursors: BTreeMap<(GroupName, &'static str), At>,
+    /// The schedule as last told.
+    kept: BTreeMap<(GroupName, &'static str), String>,
     number: u64,
     revisions: [u64; 2],
     log: Vec<String>,
@@ -161,6 +171,7 @@ impl Pair {
             newest: BTreeMap::new(),
             fences: Vec::new(),
             cursors: BTreeMap::new(),
+            kept: BTreeMap::new(),
             number: 0,
             revisions: [0; 2],
             log: Vec::new(),
@@ -374,6 +385,8 @@ impl Pair {
     async fn take_over(&mut self) {
         let (group, holder, term) = self.leader();
         let asked = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
+        let schedules: Vec<_> = asked.iter().map(|_| *self.choice.of(&SCHEDULES)).collect();
+        let version = *self.choice.of(&VERSIONS);
         let mut answers = Vec::new();
         for (side, term) in self.numbers(term).into_iter().enumerate() {
             let (bench, names) = &mut self.sides[side];
@@ -382,29 +395,41 @@ impl Pair {
                 holder: holder.clone(),
                 term,
                 jobs: asked.iter().map(|name| job(name)).collect(),
+                schedules: schedules.iter().map(|text| (*text).into()).collect(),
+                writer: Writer::new(version, "2026f"),
             };
             answers.push(match bench.store.take_over(request).await.unwrap() {
                 TakenOver::Yours {
                     late_from,
                     cursors,
                     waiting,
+                    schedules,
                     ..
                 } => {
                     let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
                     let waiting: Vec<_> = waiting.into_iter().map(|at| at.map(|at| names.instant(at))).collect();
-                    Some((late_from.map(|at| names.instant(at)), cursors, waiting))
+                    let kept: Vec<_> = schedules.iter().map(|kept| Kept::of(kept, names)).collect();
+                    Some((late_from.map(|at| names.instant(at)), cursors, waiting, kept))
                 }
                 TakenOver::NotYours => None,
             });
         }
         // A server that answers within one millisecond tells two jobs the same now, the other may not.
         tokio::time::sleep(INSTANT * 2).await;
-        let answer = self.agree(&format!("take over {group} {holder} {term:?} {asked:?}"), both(answers));
-        for (name, cursor) in asked
-            .iter()
-            .zip(answer.map(|(_, cursors, _)| cursors).unwrap_or_default())
-        {
+        let answer = self.agree(
+            &format!("take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?}"),
+            both(answers),
+        );
+        for (name, cursor) in asked.iter().zip(
+            answer
+                .as_ref()
+                .map(|(_, cursors, ..)| cursors.clone())
+                .unwrap_or_default(),
+        ) {
             self.cursors.insert((group.clone(), name), cursor);
+        }
+        for (name, kept) in asked.iter().zip(answer.map(|(.., kept)| kept).unwrap_or_default()) {
+            self.kept.insert((group.clone(), name), kept.text);
         }
     }
 
@@ -435,6 +460,8 @@ impl Pair {
             Want::Waited,
             Want::Owed,
             Want::Settle,
+            Want::Adopt,
+            Want::Adopt,
             Want::Extra(Origin::Manual),
             Want::Extra(Origin::Backfill),
         ]);
@@ -481,6 +508,16 @@ impl Pair {
             self.number += 1;
             self.number
         };
+        let kept = self.kept.get(&(group.clone(), name)).cloned();
+        let schedule = match kept {
+            Some(kept) if self.choice.chance(90) => kept,
+            _ => (*self.choice.of(&[SCHEDULES[0], SCHEDULES[1], SCHEDULES[2], ""])).to_owned(),
+        };
+        let adopts = if want == Want::Adopt {
+            *self.choice.of(&SCHEDULES)
+        } else {
+            ""
+        };
         Wish {
             name,
             number,
@@ -490,6 +527,8 @@ impl Pair {
             overlap,
             passed,
             alive,
+            schedule,
+            adopts,
         }
     }
 
@@ -510,6 +549,7 @@ impl Pair {
         }
         let impatient = self.choice.chance(40);
         let connected = self.choice.chance(80);
+        let version = *self.choice.of(&VERSIONS);
         let claiming = match self.choice.below(3) {
             0 => self.number.saturating_sub(2),
             1 => wishes.iter().map(|wish| wish.number).min().unwrap_or(0),
@@ -531,6 +571,7 @@ impl Pair {
                 // A large batch is several steps of Redis, and time passes between them.
                 patience: if impatient && wishes.len() < 100 { INSTANT } else { LONG },
                 connected: if connected { LONG } else { Duration::ZERO },
+                writer: Writer::new(version, "2026g"),
                 claims: wishes.iter().map(|wish| wish.spell(names)).collect(),
             };
             answers.push(match bench.store.claim(vec![batch]).await.pop().unwrap().unwrap() {
@@ -560,7 +601,16 @@ impl Pair {
                 Reply::Moved(cursor, _) => {
                     self.cursors.insert((group.clone(), wish.name), cursor);
                 }
-                Reply::Overlapped | Reply::Waits | Reply::Passed | Reply::Replacing | Reply::Busy => {}
+                Reply::Adopted(cursor) => {
+                    self.cursors.insert((group.clone(), wish.name), cursor);
+                    self.kept.insert((group.clone(), wish.name), wish.adopts.to_owned());
+                }
+                Reply::Overlapped
+                | Reply::Waits
+                | Reply::Passed
+                | Reply::Replacing
+                | Reply::Busy
+                | Reply::OtherSchedule => {}
             }
         }
         // Fences are as good as terms for what a candidate has seen.
@@ -712,6 +762,8 @@ struct Wish {
     overlap: Overlap,
     passed: Vec<(MissedReason, i64, i64, u64)>,
     alive: Vec<Minted>,
+    schedule: String,
+    adopts: &'static str,
 }
 
 impl Wish {
@@ -731,6 +783,8 @@ impl Wish {
             overlap: self.overlap,
             passed: self.passed.iter().map(passed).collect(),
             alive: self.alive.iter().map(|fence| names.numbers[fence.0].1).collect(),
+            schedule: self.schedule.as_str().into(),
+            adopts: self.adopts.into(),
         }
     }
 }
@@ -744,6 +798,8 @@ enum Reply {
     Passed,
     Busy,
     Moved(At, Option<At>),
+    OtherSchedule,
+    Adopted(At),
 }
 
 impl Reply {
@@ -758,6 +814,8 @@ impl Reply {
             ClaimReply::Moved { cursor, waiting } => {
                 Self::Moved(names.instant(cursor), waiting.map(|at| names.instant(at)))
             }
+            ClaimReply::OtherSchedule => Self::OtherSchedule,
+            ClaimReply::Adopted { cursor } => Self::Adopted(names.instant(cursor)),
         }
     }
 }
@@ -771,6 +829,29 @@ struct Ledger {
     open: Vec<Run>,
     waiting: Option<At>,
     records: Vec<Record>,
+    schedule: Option<Kept>,
+    schedules: Vec<(Kept, At)>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Kept {
+    text: String,
+    since: Option<At>,
+    version: String,
+    time_zones: String,
+    by: String,
+}
+
+impl Kept {
+    fn of(kept: &StoredSchedule, names: &mut Names) -> Self {
+        Self {
+            text: kept.text.clone(),
+            since: kept.since.map(|at| names.instant(at)),
+            version: kept.version.clone(),
+            time_zones: kept.time_zones.clone(),
+            by: kept.by.clone(),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -815,7 +896,12 @@ impl Ledger {
             },
         });
         let records = records.collect();
+        let schedules = ledger.schedules.iter();
+        let schedules = schedules.map(|earlier| (Kept::of(&earlier.schedule, names), names.instant(earlier.until)));
+        let schedules = schedules.collect();
         Self {
+            schedule: ledger.schedule.as_ref().map(|kept| Kept::of(kept, names)),
+            schedules,
             since: ledger.since.map(|at| names.instant(at)),
             cursor: ledger.cursor.map(|at| names.instant(at)),
             counts: ledger.counts.clone(),

@@ -15,5 +15,6 @@ mod overlap;
 mod quarantine;
 mod requests;
 mod roster;
+mod schedules;
 mod ticks;
 mod vacancies;

@@ -36,6 +36,7 @@ async fn an_unknown_job_starts_now(bench: Bench) {
         late_from,
         cursors,
         waiting,
+        ..
     } = bench.take_over(&a, term, &["one", "two"]).await
     else {
         panic!("not yours");

@@ -26,12 +26,14 @@ pub(crate) mod ledger;
 pub(crate) mod redis;
 pub(crate) mod request;
 pub(crate) mod roster;
+pub(crate) mod schedules;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use finding::{Finding, FindingKind};
 pub use ledger::{JobLedger, LedgerRecord, OpenRun};
 pub use request::*;
 pub use roster::*;
+pub use schedules::{EarlierSchedule, StoredSchedule, Writer};
 
 /// The answer of a store, bounded in time by the store itself.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

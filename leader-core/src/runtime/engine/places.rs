@@ -155,7 +155,10 @@ impl Engine {
                 self.places.wait(job, since);
             }
             for (job, steps) in due {
-                let claims = steps.iter().filter(|step| step.kind != StepKind::Settle).count();
+                let claims = steps
+                    .iter()
+                    .filter(|step| !matches!(step.kind, StepKind::Settle | StepKind::Adopt))
+                    .count();
                 if claims > 0 {
                     self.give(&mut taken, job, claims);
                 }
@@ -173,6 +176,7 @@ impl Engine {
             running: self.runs.count(),
             waiting: self.places.waiting(),
             limit: self.most(),
+            stuck: self.runs.stuck(),
         });
     }
 }

@@ -1,8 +1,10 @@
 //! From due ticks to claims, and from claims to runs.
 
 mod ahead;
+mod asking;
 #[cfg(feature = "testing")]
 mod extra;
+mod followed;
 mod patience;
 mod under_way;
 mod waiting;
@@ -21,8 +23,9 @@ use super::input::{Group, Input};
 use crate::clock::Moment;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
-use crate::schedule::planner::{Step, StepKind};
-use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, TakeOver, TakenOver, Want};
+use crate::store::{
+    Claim, ClaimBatch, ClaimReply, Claimed, StoreError, StoredSchedule, TakeOver, TakenOver, Want, Writer,
+};
 
 /// The claims under way.
 #[derive(Default)]
@@ -30,6 +33,10 @@ pub(super) struct Ticks {
     last_number: u64,
     last_id: u64,
     flights: BTreeMap<u64, Flight>,
+    /// What the store keeps of the jobs whose schedule in force is not the one that this instance has for them.
+    followed: BTreeMap<usize, StoredSchedule>,
+    /// The schedules of newer versions that were told of.
+    told_followed: BTreeMap<usize, String>,
 }
 
 /// Who waits for a run that was asked for.
@@ -87,6 +94,10 @@ impl Engine {
             holder: config.holder.clone(),
             term,
             jobs: state.jobs.iter().map(|job| config.jobs[*job].name.clone()).collect(),
+            schedules: (state.jobs.iter())
+                .map(|job| config.jobs[*job].rule.schedule.shared_text())
+                .collect(),
+            writer: Writer::new(&config.version, &config.time_zones),
         };
         let store = Arc::clone(&self.store);
         self.ask(async move { store.take_over(request).await }, move |answer| {
@@ -119,6 +130,7 @@ impl Engine {
                 late_from,
                 cursors,
                 waiting,
+                schedules,
             }) => {
                 self.sampled(now, sent, server);
                 let config = &self.shared.config;
@@ -126,14 +138,16 @@ impl Engine {
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                let found = cursors.into_iter().zip(waiting);
-                for (job, (cursor, waiting)) in self.groups[index].jobs.clone().into_iter().zip(found) {
-                    let rule = self.shared.config.jobs[job].rule.clone();
+                let found = cursors.into_iter().zip(waiting).zip(schedules);
+                for (job, ((cursor, waiting), stored)) in self.groups[index].jobs.clone().into_iter().zip(found) {
+                    let rule = self.rule_in_force(job, &stored);
                     self.tell_of_the_future(job, cursor, server);
                     let begun = self.planning.at(now);
                     self.planner.begin(job, rule, cursor, late_from, begun);
+                    self.follow(job, stored);
                     self.found_waiting(now, job, waiting);
                 }
+                self.show_followed();
             }
             // The next renewal says the same, and demotes.
             Ok(TakenOver::NotYours) => {}
@@ -146,7 +160,9 @@ impl Engine {
         for job in &self.groups[index].jobs {
             self.planner.end(*job);
             self.places.forget(*job);
+            self.ticks.followed.remove(job);
         }
+        self.show_followed();
     }
 
     pub(super) fn ticks_wake(&mut self, now: Moment) -> Option<Moment> {
@@ -187,59 +203,6 @@ impl Engine {
             } else {
                 self.send_claims(now, flight);
             }
-        }
-    }
-
-    fn claims(&mut self, due: Vec<(usize, Vec<Step>)>) -> Flight {
-        let mut by_group: BTreeMap<Group, (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
-        for (job, steps) in due {
-            let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
-            for step in steps {
-                claims.push(self.claim_of(job, &step));
-                jobs.push(job);
-            }
-        }
-        let mut flight = Flight::default();
-        for (index, (claims, jobs)) in by_group {
-            flight.batches.push((index, self.batch(index, claims)));
-            flight.jobs.push(jobs);
-        }
-        flight
-    }
-
-    fn claim_of(&mut self, job: usize, step: &Step) -> Claim {
-        self.ticks.last_number += 1;
-        let name = self.shared.config.jobs[job].name.clone();
-        Claim {
-            alive: self.runs.alive(job),
-            job: name,
-            number: self.ticks.last_number,
-            tick: step.tick,
-            cursor: step.cursor,
-            want: match step.kind {
-                StepKind::Run => Want::Run,
-                StepKind::Owed => Want::Owed,
-                StepKind::Waited => Want::Waited,
-                StepKind::Settle => Want::Settle,
-            },
-            overlap: self.shared.config.jobs[job].overlap,
-            passed: step.passed.clone(),
-        }
-    }
-
-    fn batch(&self, index: Group, claims: Vec<Claim>) -> ClaimBatch {
-        let config = &self.shared.config;
-        let state = &self.groups[index];
-        ClaimBatch {
-            group: state.gate.group().clone(),
-            holder: config.holder.clone(),
-            term: state.taken_over.unwrap_or_default(),
-            known: state.known,
-            claiming: self.ticks.lowest_under_way(index, &claims),
-            silence: config.timing.trust(),
-            patience: 2 * config.timing.renew(),
-            connected: std::time::Duration::ZERO,
-            claims,
         }
     }
 
@@ -318,6 +281,10 @@ impl Engine {
         asker: &mut Option<Asker>,
     ) {
         let state = &mut self.groups[index];
+        if reply == ClaimReply::OtherSchedule || claim.want == Want::Adopt {
+            self.schedule_answered(now, index, term, job, claim, reply);
+            return;
+        }
         let planned = state.taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
         if planned && claim.want == Want::Waited {
             self.waited(now, job, claim, reply);
@@ -392,6 +359,8 @@ impl Engine {
                     self.found_waiting(now, job, waiting);
                 }
             }
+            // Answered above.
+            ClaimReply::OtherSchedule | ClaimReply::Adopted { .. } => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Ticks: the steps of `take_over.lua`, `claim.lua` and `settle.lua`.
 
-use super::{Data, Group, Time};
+use super::{Data, Group, Time, schedules};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
@@ -16,20 +16,22 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     if !group.is_held_by(&request.holder, request.term, time.moment) {
         return TakenOver::NotYours;
     }
-    let (mut cursors, mut waiting) = (Vec::new(), Vec::new());
-    for job in &request.jobs {
+    let (mut cursors, mut waiting, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    for (job, text) in request.jobs.iter().zip(&request.schedules) {
         let job = group.jobs.entry(job.clone()).or_default();
         if job.cursor.is_none() {
             job.since = Some(time.wall);
         }
         cursors.push(*job.cursor.get_or_insert(time.wall));
         waiting.push(job.waiting);
+        kept.push(schedules::kept(job, text, &request.writer, &request.holder));
     }
     TakenOver::Yours {
         now: time.wall,
         late_from: group.late_from,
         cursors,
         waiting,
+        schedules: kept,
     }
 }
 
@@ -56,9 +58,15 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     }
     let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
     let cursor = job.cursor.map_or(claim.cursor, |cursor| cursor.max(claim.cursor));
+    if claim.want == Want::Adopt {
+        return schedules::adopt(job, batch, claim, cursor);
+    }
     if scheduled && (cursor > claim.cursor || claim.tick <= cursor) {
         let waiting = job.waiting;
         return ClaimReply::Moved { cursor, waiting };
+    }
+    if scheduled && schedules::is_other(job, claim) {
+        return ClaimReply::OtherSchedule;
     }
     if claim.want == Want::Waited && job.waiting != Some(claim.tick) {
         return ClaimReply::Passed;
@@ -93,6 +101,7 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
         write(job, passed(span.first, span.last, span.count, outcome));
     }
     if scheduled {
+        schedules::write_again(job, batch, claim);
         job.cursor = Some(claim.tick);
     }
     if claim.want == Want::Settle {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ::redis::{FromRedisValue, Value};
 use jiff::Timestamp;
 
-use super::fault;
+use super::{fault, schedules};
 use crate::job::tick::Origin;
 use crate::names::Holder;
 use crate::store::error::StoreError;
@@ -147,14 +147,15 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
     let answer = texts(value)?;
     match answer.as_slice() {
         [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
-        [verdict, now, late_from, pairs @ ..] if verdict == "yours" && pairs.len() == 2 * jobs => {
+        [verdict, now, late_from, found @ ..] if verdict == "yours" && found.len() == 4 * jobs => {
             let optional = |text: &String| (!text.is_empty()).then(|| instant(text)).transpose();
-            let pairs = || pairs.chunks_exact(2);
+            let found = || found.chunks_exact(4);
             Ok(TakenOver::Yours {
                 now: instant(now)?,
                 late_from: optional(late_from)?,
-                cursors: pairs().map(|pair| instant(&pair[0])).collect::<Result<_, _>>()?,
-                waiting: pairs().map(|pair| optional(&pair[1])).collect::<Result<_, _>>()?,
+                cursors: found().map(|job| instant(&job[0])).collect::<Result<_, _>>()?,
+                waiting: found().map(|job| optional(&job[1])).collect::<Result<_, _>>()?,
+                schedules: found().map(|job| schedules::stored(&job[2], &job[3])).collect(),
             })
         }
         _ => Err(odd("answer to a take-over")),
@@ -187,6 +188,10 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
             let cursor = instant(cursor)?;
             Ok(ClaimReply::Moved { cursor, waiting })
         }
+        "other_schedule" => Ok(ClaimReply::OtherSchedule),
+        "adopted" => Ok(ClaimReply::Adopted {
+            cursor: instant(&pair[1])?,
+        }),
         other => Err(odd(&format!("verdict `{other}`"))),
     };
     let replies = replies.chunks(2).map(reply).collect::<Result<_, _>>()?;
@@ -256,6 +261,7 @@ pub(super) fn roster(value: Value) -> Result<Roster, StoreError> {
 pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger, StoreError> {
     let mut ledger = JobLedger::default();
     let fields = texts(job)?;
+    (ledger.schedule, ledger.schedules) = schedules::of_job(&fields);
     for pair in fields.chunks_exact(2) {
         let (field, value) = (pair[0].as_str(), pair[1].as_str());
         match field {

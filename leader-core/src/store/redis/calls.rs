@@ -10,6 +10,7 @@ use crate::job::outcome::Outcome;
 use crate::names::GroupName;
 use crate::store::ledger::KEPT;
 use crate::store::request::{Campaign, Claim, ClaimBatch, End, Want};
+use crate::store::schedules::KEPT_SCHEDULES;
 
 /// A milliseconds argument that is never cut to nothing.
 pub(super) fn millis(span: Duration) -> u128 {
@@ -50,7 +51,10 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
         .arg(KEPT)
         .arg(batch.claiming)
         .arg(claims.len())
-        .arg(batch.patience.as_millis());
+        .arg(batch.patience.as_millis())
+        .arg(&batch.writer.version)
+        .arg(&batch.writer.time_zones)
+        .arg(KEPT_SCHEDULES);
     let jobs = keys.jobs(group);
     for claim in claims {
         call.push_key(jobs.job(&claim.job));
@@ -64,6 +68,7 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
             Want::Owed => "owed",
             Want::Waited => "waited",
             Want::Settle => "settle",
+            Want::Adopt => "adopt",
             Want::Extra(origin) => origin.as_str(),
         });
         call.push(claim.overlap.as_str());
@@ -78,6 +83,8 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
             call.push(passed.last.as_millisecond());
             call.push(passed.count);
         }
+        call.push(&claim.schedule);
+        call.push(&claim.adopts);
     }
     call.eval(script::CLAIM)
 }

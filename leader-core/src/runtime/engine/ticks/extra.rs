@@ -52,6 +52,8 @@ impl Engine {
             want: Want::Extra(Origin::Manual),
             overlap: Overlap::Skip,
             passed: Vec::new(),
+            schedule: "".into(),
+            adopts: "".into(),
         };
         let flight = Flight {
             batches: vec![(index, self.batch(index, vec![claim]))],

@@ -14,7 +14,9 @@ impl Flight {
     fn may_run(&self) -> impl Iterator<Item = usize> {
         let claims = self.batches.iter().flat_map(|(_, batch)| &batch.claims);
         let jobs = self.jobs.iter().flatten();
-        let may_run = claims.zip(jobs).filter(|(claim, _)| claim.want != Want::Settle);
+        let may_run = claims
+            .zip(jobs)
+            .filter(|(claim, _)| !matches!(claim.want, Want::Settle | Want::Adopt));
         may_run.map(|(_, job)| *job)
     }
 }
