@@ -1,9 +1,10 @@
 //! The one list of things worth telling.
 
+mod reader;
+
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::broadcast;
 
 use crate::clock::Moment;
 use crate::election::{Lost, Oddity};
@@ -11,6 +12,9 @@ use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, InstanceId, JobName};
 use crate::store::Finding;
+
+pub(crate) use reader::BACKLOG;
+pub use reader::{Events, EventsError};
 
 /// Something that happened on this instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +124,46 @@ pub enum Event {
         job: JobName,
         /// The last decided tick.
         cursor: Timestamp,
+    },
+    /// A job's schedule in force was written by a newer version of the service that still lives: this leader follows it, with its own
+    /// body and policies. Told once for each schedule.
+    #[non_exhaustive]
+    ScheduleFollowed {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: JobName,
+        /// The schedule that is followed.
+        schedule: String,
+        /// The version that wrote it.
+        version: String,
+    },
+    /// This leader has put its own schedule of a job into force, after every tick of the one before was decided.
+    #[non_exhaustive]
+    ScheduleChanged {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: JobName,
+        /// The one before.
+        from: String,
+        /// The new one.
+        to: String,
+        /// Its ticks are those after this instant.
+        since: Timestamp,
+    },
+    /// A job's schedule in force is one that this version cannot read: it is replaced by this leader's own at once, and what fell due by it
+    /// since its last decided tick is not counted.
+    #[non_exhaustive]
+    ScheduleUnreadable {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: JobName,
+        /// The schedule as the store keeps it.
+        schedule: String,
+        /// The version that wrote it.
+        version: String,
     },
     /// This instance gives a group up for another that has more of the group's jobs, or that the group prefers among equals.
     #[non_exhaustive]
@@ -247,6 +291,21 @@ pub enum Event {
         /// The body's error; empty for none.
         error: String,
     },
+    /// A body that was asked to end, because of its time-out, a later tick or the end of the leadership, has not returned for long: most
+    /// probably it blocks its thread. It keeps its slot, so that the overlap policy holds up later ticks. Told once for each run.
+    #[non_exhaustive]
+    RunStuck {
+        /// The job.
+        job: JobName,
+        /// Its group.
+        group: GroupName,
+        /// The planned instant.
+        scheduled_at: Timestamp,
+        /// The run's fence.
+        fence: u64,
+        /// How long ago it was asked to end.
+        asked_ago: Duration,
+    },
     /// A long-lived body ended before its leadership did, and is started again after a pause.
     #[non_exhaustive]
     BodyEnded {
@@ -316,52 +375,4 @@ pub struct Stamped {
     pub at: Moment,
     /// What.
     pub event: Event,
-}
-
-/// How many events a slow reader may fall behind.
-pub(crate) const BACKLOG: usize = 4096;
-
-/// The events of one instance, from the moment of the call on. Only this reader may fall behind, and then says by how much.
-#[derive(Debug)]
-pub struct Events {
-    told: broadcast::Receiver<Stamped>,
-    /// Set after the last: whoever holds a handle keeps the channel open.
-    over: bool,
-}
-
-/// Why no event came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EventsError {
-    /// The reader was too slow: so many events were dropped. The next call gives the oldest that is left.
-    #[error("{0} events were dropped: read them faster")]
-    Lagged(u64),
-    /// The instance has stopped.
-    #[error("the instance has stopped")]
-    Stopped,
-}
-
-impl Events {
-    /// Those of a channel; `over` when its instance has stopped.
-    pub(crate) fn new(told: broadcast::Receiver<Stamped>, over: bool) -> Self {
-        Self { told, over }
-    }
-
-    /// The next event. Cancel safe.
-    ///
-    /// # Errors
-    /// [`EventsError::Lagged`] after events were dropped, [`EventsError::Stopped`] after the last.
-    pub async fn recv(&mut self) -> Result<Stamped, EventsError> {
-        if self.over {
-            return Err(EventsError::Stopped);
-        }
-        match self.told.recv().await {
-            Ok(stamped) => {
-                self.over = matches!(stamped.event, Event::Stopped { .. });
-                Ok(stamped)
-            }
-            Err(broadcast::error::RecvError::Lagged(count)) => Err(EventsError::Lagged(count)),
-            Err(broadcast::error::RecvError::Closed) => Err(EventsError::Stopped),
-        }
-    }
 }

@@ -113,6 +113,7 @@ impl Instance {
     pub fn jobs(&self) -> Vec<JobStatus> {
         let config = &self.shared.config;
         let now = self.shared.fleet_now();
+        let followed = self.shared.followed();
         let scheduled = config.jobs.iter().map(|job| {
             let next = job.rule.schedule.next(now);
             let (grace, jitter) = job.rule.in_force(next);
@@ -124,6 +125,7 @@ impl Instance {
                 next,
                 grace,
                 jitter,
+                following: followed.get(&job.name).cloned(),
             }
         });
         let live = config.lives.iter().map(|life| JobStatus {
@@ -134,6 +136,7 @@ impl Instance {
             next: None,
             grace: Duration::ZERO,
             jitter: Duration::ZERO,
+            following: None,
         });
         let mut jobs: Vec<_> = scheduled.chain(live).collect();
         jobs.sort_by(|a, b| a.name.cmp(&b.name));

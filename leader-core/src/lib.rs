@@ -51,7 +51,9 @@ pub use schedule::{
     Planned, Schedule, ScheduleError, TZDB_VERSION, Zone, ZoneError, parse_duration,
 };
 pub use store::embedded::Embedded;
-pub use store::{Finding, FindingKind, JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind};
+pub use store::{
+    EarlierSchedule, Finding, FindingKind, JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind, StoredSchedule,
+};
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 
 /// What the workspace's own suites test from outside; not subject to semantic versioning.

@@ -64,6 +64,10 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::CursorAhead { .. }
         | Event::TimeZonesDiffer { .. }
         | Event::OtherService { .. } => tell_of_others(instance, event),
+        Event::RunStuck { .. }
+        | Event::ScheduleFollowed { .. }
+        | Event::ScheduleChanged { .. }
+        | Event::ScheduleUnreadable { .. } => tell_of_jobs(instance, event),
         Event::ClockStepped { .. }
         | Event::ClockAstray { .. }
         | Event::ClockRight { .. }
@@ -240,6 +244,50 @@ fn tell_of_others(instance: &str, event: &Event) {
             service,
             other,
             "another service is alive in this namespace: give each its own with `.namespace(..)`, or one name to both with `.service(..)`"
+        ),
+        _ => {}
+    }
+}
+
+/// What a job's runs or its schedule came to.
+fn tell_of_jobs(instance: &str, event: &Event) {
+    match event {
+        Event::RunStuck {
+            job,
+            group,
+            scheduled_at,
+            fence,
+            asked_ago,
+        } => tracing::warn!(
+            instance, %job, %group, %scheduled_at, fence, ?asked_ago,
+            "a run was asked to end and has not returned: its body blocks its thread, or has no `.await` at which it could be dropped, and it \
+             keeps its slot; give what blocks to `tokio::task::spawn_blocking`, and let long loops look at `tick.is_cancelled()`"
+        ),
+        Event::ScheduleFollowed {
+            group,
+            job,
+            schedule,
+            version,
+        } => tracing::info!(
+            instance, %group, %job, schedule,
+            "schedule of the newer version {version} is followed, while an instance of it lives"
+        ),
+        Event::ScheduleChanged {
+            group,
+            job,
+            from,
+            to,
+            since,
+        } => tracing::info!(instance, %group, %job, from, to, %since, "schedule changed"),
+        Event::ScheduleUnreadable {
+            group,
+            job,
+            schedule,
+            version,
+        } => tracing::error!(
+            instance, %group, %job, schedule, version,
+            "this version cannot read the job's schedule in force and puts its own in its place at once: what fell due by the other one since \
+             its last decided tick is not counted"
         ),
         _ => {}
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
     Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, End, JobLedger, Overlap, Passed, RedisStore,
-    Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Verdict, Want, in_namespace,
+    Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Verdict, Want, Writer,
+    in_namespace,
 };
 use leader_core::{Embedded, GroupName, Holder, InstanceId, JobName, MissedReason, Namespace, Ran};
 use leader_tests::RedisServer;
@@ -15,6 +16,8 @@ use tokio::sync::Mutex;
 
 /// A lease that outlives the test.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
+/// The schedule of every job, unless a test says otherwise.
+pub(crate) const SCHEDULE: &str = "every 1s";
 /// A server counts in whole milliseconds of a clock that is read once for each command.
 pub(crate) const COARSE: Duration = Duration::from_millis(5);
 /// The bound of one answer, for a machine that does other things too.
@@ -175,6 +178,8 @@ impl Bench {
             holder: holder.clone(),
             term,
             jobs: jobs.iter().map(|name| job(name)).collect(),
+            schedules: jobs.iter().map(|_| SCHEDULE.into()).collect(),
+            writer: Writer::default(),
         };
         self.store.take_over(request).await.unwrap()
     }
@@ -198,6 +203,7 @@ impl Bench {
             patience: LONG,
             connected: Duration::ZERO,
             claims,
+            writer: Writer::default(),
         }
     }
 
@@ -293,6 +299,8 @@ pub(crate) fn claim(name: &str, number: u64, cursor: Timestamp, tick: Timestamp,
         passed: Vec::new(),
         alive: Vec::new(),
         further: None,
+        schedule: SCHEDULE.into(),
+        adopts: "".into(),
     }
 }
 

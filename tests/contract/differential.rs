@@ -11,8 +11,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use leader_core::__seam::{
     Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, Found,
-    Further, JobLedger, Overlap, Passed, Pausing, Release, Renewal, Renewed, SettleBatch, Settled, TakeOver, TakenOver,
-    Verdict, Want,
+    Further, JobLedger, Overlap, Passed, Pausing, Release, Renewal, Renewed, SettleBatch, Settled, StoredSchedule,
+    TakeOver, TakenOver, Verdict, Want, Writer,
 };
 use leader_core::{GroupName, Holder, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -21,6 +21,13 @@ use crate::bench::{Bench, LONG, after, group, holder, job, process};
 const SEQUENCES: u64 = 25;
 const LENGTH: u32 = 160;
 const JOBS: [&str; 2] = ["one", "two"];
+/// What the stores compare, and need not understand.
+const SCHEDULES: [&str; 3] = [
+    "every 1s",
+    "cron \"0 9 * * *\" timezone Europe/Berlin",
+    "of a | newer version",
+];
+const VERSIONS: [&str; 3] = ["", "1.2", "2.0|x\n"];
 
 /// Both clocks count whole milliseconds: after this span a lease, a line or a silence of 1 ms is over in both.
 const OVER: Duration = Duration::from_millis(4);
@@ -142,6 +149,8 @@ struct Pair {
     fences: Vec<(GroupName, &'static str, Minted)>,
     /// The cursor as last told.
     cursors: BTreeMap<(GroupName, &'static str), At>,
+    /// The schedule as last told.
+    kept: BTreeMap<(GroupName, &'static str), String>,
     number: u64,
     revisions: [u64; 2],
     log: Vec<String>,
@@ -162,6 +171,7 @@ impl Pair {
             newest: BTreeMap::new(),
             fences: Vec::new(),
             cursors: BTreeMap::new(),
+            kept: BTreeMap::new(),
             number: 0,
             revisions: [0; 2],
             log: Vec::new(),
@@ -375,6 +385,8 @@ impl Pair {
     async fn take_over(&mut self) {
         let (group, holder, term) = self.leader();
         let asked = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
+        let schedules: Vec<_> = asked.iter().map(|_| *self.choice.of(&SCHEDULES)).collect();
+        let version = *self.choice.of(&VERSIONS);
         let mut answers = Vec::new();
         for (side, term) in self.numbers(term).into_iter().enumerate() {
             let (bench, names) = &mut self.sides[side];
@@ -383,6 +395,8 @@ impl Pair {
                 holder: holder.clone(),
                 term,
                 jobs: asked.iter().map(|name| job(name)).collect(),
+                schedules: schedules.iter().map(|text| (*text).into()).collect(),
+                writer: Writer::new(version, "2026f"),
             };
             answers.push(match bench.store.take_over(request).await.unwrap() {
                 TakenOver::Yours {
@@ -390,24 +404,34 @@ impl Pair {
                     cursors,
                     waiting,
                     open,
+                    schedules,
                     ..
                 } => {
                     let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
                     let waiting: Vec<_> = waiting.into_iter().map(|at| at.map(|at| names.instant(at))).collect();
                     let open: Vec<_> = open.iter().map(|open| Open::of(open, &group, names)).collect();
-                    Some((late_from.map(|at| names.instant(at)), cursors, waiting, open))
+                    let kept: Vec<_> = schedules.iter().map(|kept| Kept::of(kept, names)).collect();
+                    Some((late_from.map(|at| names.instant(at)), cursors, waiting, open, kept))
                 }
                 TakenOver::NotYours => None,
             });
         }
         // A server that answers within one millisecond tells two jobs the same now, the other may not.
         tokio::time::sleep(INSTANT * 2).await;
-        let answer = self.agree(&format!("take over {group} {holder} {term:?} {asked:?}"), both(answers));
-        for (name, cursor) in asked
-            .iter()
-            .zip(answer.map(|(_, cursors, ..)| cursors).unwrap_or_default())
-        {
+        let answer = self.agree(
+            &format!("take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?}"),
+            both(answers),
+        );
+        for (name, cursor) in asked.iter().zip(
+            answer
+                .as_ref()
+                .map(|(_, cursors, ..)| cursors.clone())
+                .unwrap_or_default(),
+        ) {
             self.cursors.insert((group.clone(), name), cursor);
+        }
+        for (name, kept) in asked.iter().zip(answer.map(|(.., kept)| kept).unwrap_or_default()) {
+            self.kept.insert((group.clone(), name), kept.text);
         }
     }
 
@@ -439,6 +463,8 @@ impl Pair {
             Want::Waited,
             Want::Owed,
             Want::Settle,
+            Want::Adopt,
+            Want::Adopt,
             Want::Extra(Origin::Manual),
             Want::Extra(Origin::Backfill),
         ]);
@@ -478,12 +504,7 @@ impl Pair {
             .filter(|_| self.choice.chance(60))
             .take(8)
             .collect();
-        let retries = u32::try_from(self.choice.below(4)).unwrap();
-        let further = self.choice.chance(60).then_some(Further {
-            retries,
-            first: if self.choice.chance(60) { INSTANT } else { LONG },
-            most: LONG,
-        });
+        let further = self.further();
         let of_job = self.fences.iter().rev().filter(|(g, n, _)| g == group && *n == name);
         let newest: Vec<_> = of_job.take(3).map(|(.., fence)| *fence).collect();
         let anew = (!newest.is_empty() && self.choice.chance(25)).then(|| *self.choice.of(&newest));
@@ -493,6 +514,16 @@ impl Pair {
         } else {
             self.number += 1;
             self.number
+        };
+        let kept = self.kept.get(&(group.clone(), name)).cloned();
+        let schedule = match kept {
+            Some(kept) if self.choice.chance(90) => kept,
+            _ => (*self.choice.of(&[SCHEDULES[0], SCHEDULES[1], SCHEDULES[2], ""])).to_owned(),
+        };
+        let adopts = if want == Want::Adopt {
+            *self.choice.of(&SCHEDULES)
+        } else {
+            ""
         };
         Wish {
             name,
@@ -505,7 +536,18 @@ impl Pair {
             alive,
             further,
             retried: anew,
+            schedule,
+            adopts,
         }
+    }
+
+    fn further(&mut self) -> Option<Further> {
+        let retries = u32::try_from(self.choice.below(4)).unwrap();
+        self.choice.chance(60).then_some(Further {
+            retries,
+            first: if self.choice.chance(60) { INSTANT } else { LONG },
+            most: LONG,
+        })
     }
 
     async fn claim(&mut self) {
@@ -529,6 +571,7 @@ impl Pair {
         }
         let impatient = self.choice.chance(40);
         let connected = self.choice.chance(80);
+        let version = *self.choice.of(&VERSIONS);
         let claiming = match self.choice.below(3) {
             0 => self.number.saturating_sub(2),
             1 => wishes.iter().map(|wish| wish.number).min().unwrap_or(0),
@@ -550,6 +593,7 @@ impl Pair {
                 // A large batch is several steps of Redis, and time passes between them.
                 patience: if impatient && wishes.len() < 100 { INSTANT } else { LONG },
                 connected: if connected { LONG } else { Duration::ZERO },
+                writer: Writer::new(version, "2026g"),
                 claims: wishes.iter().map(|wish| wish.spell(names)).collect(),
             };
             answers.push(match bench.store.claim(vec![batch]).await.pop().unwrap().unwrap() {
@@ -578,6 +622,10 @@ impl Pair {
                 }
                 Reply::Moved(cursor, _) => {
                     self.cursors.insert((group.clone(), wish.name), cursor);
+                }
+                Reply::Adopted(cursor) => {
+                    self.cursors.insert((group.clone(), wish.name), cursor);
+                    self.kept.insert((group.clone(), wish.name), wish.adopts.to_owned());
                 }
                 _ => {}
             }
@@ -744,6 +792,8 @@ struct Wish {
     further: Option<Further>,
     /// The run that is to be tried again, in place of what is wanted.
     retried: Option<Minted>,
+    schedule: String,
+    adopts: &'static str,
 }
 
 impl Wish {
@@ -769,6 +819,8 @@ impl Wish {
             passed: self.passed.iter().map(passed).collect(),
             alive: self.alive.iter().map(|fence| names.numbers[fence.0].1).collect(),
             further: self.further,
+            schedule: self.schedule.as_str().into(),
+            adopts: self.adopts.into(),
         }
     }
 }
@@ -784,6 +836,8 @@ enum Reply {
     Early,
     Looked(Open),
     Moved(At, Option<At>),
+    OtherSchedule,
+    Adopted(At),
 }
 
 /// What is open, but for how long.
@@ -820,6 +874,8 @@ impl Reply {
             ClaimReply::Moved { cursor, waiting } => {
                 Self::Moved(names.instant(*cursor), waiting.map(|at| names.instant(at)))
             }
+            ClaimReply::OtherSchedule => Self::OtherSchedule,
+            ClaimReply::Adopted { cursor } => Self::Adopted(names.instant(*cursor)),
         }
     }
 }
@@ -833,6 +889,29 @@ struct Ledger {
     open: Vec<Run>,
     waiting: Option<At>,
     records: Vec<Record>,
+    schedule: Option<Kept>,
+    schedules: Vec<(Kept, At)>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Kept {
+    text: String,
+    since: Option<At>,
+    version: String,
+    time_zones: String,
+    by: String,
+}
+
+impl Kept {
+    fn of(kept: &StoredSchedule, names: &mut Names) -> Self {
+        Self {
+            text: kept.text.clone(),
+            since: kept.since.map(|at| names.instant(at)),
+            version: kept.version.clone(),
+            time_zones: kept.time_zones.clone(),
+            by: kept.by.clone(),
+        }
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -884,7 +963,12 @@ impl Ledger {
             },
         });
         let records = records.collect();
+        let schedules = ledger.schedules.iter();
+        let schedules = schedules.map(|earlier| (Kept::of(&earlier.schedule, names), names.instant(earlier.until)));
+        let schedules = schedules.collect();
         Self {
+            schedule: ledger.schedule.as_ref().map(|kept| Kept::of(kept, names)),
+            schedules,
             since: ledger.since.map(|at| names.instant(at)),
             cursor: ledger.cursor.map(|at| names.instant(at)),
             counts: ledger.counts.clone(),

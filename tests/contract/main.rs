@@ -15,6 +15,7 @@ mod overlap;
 mod quarantine;
 mod requests;
 mod roster;
+mod schedules;
 mod ticks;
 mod tries;
 mod vacancies;

@@ -224,7 +224,11 @@ async fn an_illegible_job_fails_nobody() {
     let bench = Bench::redis().await;
     let a = holder("a");
     let term = bench.acquire(&a).await;
-    let mut cursor = bench.cursor(&a, term, "beside").await;
+    // Both begin at one instant.
+    let TakenOver::Yours { cursors, .. } = bench.take_over(&a, term, &["job", "beside"]).await else {
+        panic!("not yours");
+    };
+    let mut cursor = cursors[0];
     let job = format!("{{{}}}:job:job", Keys::of(&bench).lease);
     let junk = [
         "garbage",

@@ -20,9 +20,10 @@ impl Job for Unlinked {
 }
 
 /// The program's jobs, by name.
-const JOBS: [&str; 17] = [
+const JOBS: [&str; 18] = [
     "beside",
     "bounded",
+    "edited",
     "everything",
     "finishing",
     "first",

@@ -265,6 +265,11 @@ pub(crate) mod jobs {
         stage.perform(tick).await
     }
 
+    #[leader_only(group = "edited", cron = "0 9 * * *", grace = "1m")]
+    pub(crate) async fn edited(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
     /// Never due while a test runs.
     #[leader_only(group = "yearly", cron = "0 0 29 2 *")]
     pub(crate) async fn yearly(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {

@@ -30,6 +30,9 @@ pub struct JobStatus {
     /// The most that the next tick is due later than planned: the setting, or 1 ms less than the distance to the tick after it where
     /// that is shorter. Zero for none.
     pub jitter: Duration,
+    /// The schedule that is followed instead, on the leader of the group: that of a newer version that lives, or the former one while its
+    /// last ticks are decided. `None` where the job's own is in force, and on standbys.
+    pub following: Option<String>,
 }
 
 /// A read of the roster failed.

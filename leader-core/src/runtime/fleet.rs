@@ -247,6 +247,25 @@ pub(crate) fn uncovered(members: &[Member], own: &Holder, group: &str) -> BTreeM
         .collect()
 }
 
+/// Whether the schedule that a `stored` version wrote for a job goes before that of `ours`: that version is newer, and one that is at least
+/// as new lives and has the job. Who has not found itself in the roster yet cannot know that none does.
+pub(crate) fn newer_lives(
+    members: &[Member],
+    own: &Holder,
+    (group, job): (&str, &str),
+    stored: &str,
+    ours: &str,
+) -> bool {
+    let (stored, ours) = (Version::read(stored), Version::read(ours));
+    if stored <= ours {
+        return false;
+    }
+    let has = |member: &&Member| member.jobs.get(group).is_some_and(|jobs| jobs.contains_key(job));
+    let mut others = members.iter().filter(|member| member.holder != *own).filter(has);
+    let known = members.iter().any(|member| member.holder == *own);
+    !known || others.any(|member| Version::read(&member.version) >= stored)
+}
+
 /// The members that read schedules with another version of the time zone database than `ours`.
 pub(crate) fn of_other_time_zones<'a>(
     members: &'a [Member],

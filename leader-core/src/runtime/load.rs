@@ -10,4 +10,6 @@ pub struct Load {
     pub waiting: usize,
     /// The most that run at once, as [`max_concurrent_jobs`](crate::Bootstrap::max_concurrent_jobs) says; `None` for as many as come.
     pub limit: Option<usize>,
+    /// Runs whose body was asked to end long ago and has not returned, as [`RunStuck`](crate::Event::RunStuck) tells.
+    pub stuck: usize,
 }

@@ -1,5 +1,6 @@
 //! What the framework's thread and the handles on an instance share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,6 +14,7 @@ use super::hooks::Hooks;
 use super::load::Load;
 use crate::event::{Event, Stamped};
 use crate::job::scope::Gates;
+use crate::names::JobName;
 use crate::telemetry;
 
 /// One instance, as seen from every thread.
@@ -25,6 +27,8 @@ pub(crate) struct Shared {
     events: broadcast::Sender<Stamped>,
     clock: watch::Sender<ClockStatus>,
     load: watch::Sender<Load>,
+    /// The schedules in force that are not this instance's.
+    followed: watch::Sender<BTreeMap<JobName, String>>,
     pub(crate) hooks: Hooks,
     /// The last event has been told.
     stopped: AtomicBool,
@@ -50,6 +54,7 @@ impl Shared {
                 ..ClockStatus::default()
             }),
             load: watch::Sender::default(),
+            followed: watch::Sender::default(),
             hooks: Hooks::default(),
             stopped: AtomicBool::new(false),
         }
@@ -90,6 +95,15 @@ impl Shared {
     pub(crate) fn show_load(&self, load: Load) {
         self.load
             .send_if_modified(|shown| std::mem::replace(shown, load) != load);
+    }
+
+    /// The jobs that are led here by another schedule than their own.
+    pub(crate) fn followed(&self) -> BTreeMap<JobName, String> {
+        self.followed.borrow().clone()
+    }
+
+    pub(crate) fn show_followed(&self, followed: BTreeMap<JobName, String>) {
+        self.followed.send_replace(followed);
     }
 
     pub(crate) fn has_stopped(&self) -> bool {

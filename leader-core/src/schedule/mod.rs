@@ -251,6 +251,11 @@ impl Schedule {
         }
     }
 
+    /// The text form, shared.
+    pub(crate) fn shared_text(&self) -> Arc<str> {
+        Arc::clone(&self.text)
+    }
+
     /// The text form, as `Display` writes it.
     #[must_use]
     pub fn as_str(&self) -> &str {

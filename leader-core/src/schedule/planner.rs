@@ -3,6 +3,7 @@
 //! Pure: it is told what time it is. Ticks of a job are decided strictly in planned order; a job has one decision under way at a
 //! time, and the next is made from the cursor that the store answered.
 
+mod change;
 mod jitter;
 mod plan;
 mod tries;
@@ -15,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Schedule;
 use super::missed::{DEFAULT_MAX_MISSED, Missed, Passed};
+pub use change::Change;
 pub(super) use jitter::mixed;
 pub use jitter::seed;
 use plan::Plan;
@@ -87,6 +89,8 @@ pub enum StepKind {
     Waited,
     /// The last of the passed ones.
     Settle,
+    /// No tick: the instant after which another schedule is in force.
+    Adopt,
 }
 
 /// The plans of all jobs that this instance leads.
@@ -104,6 +108,8 @@ impl Planner {
     /// `late_from` until `now` is late, whatever the policy, and is run one tick after another.
     pub fn begin(&mut self, job: usize, rule: Rule, cursor: Timestamp, late_from: Option<Timestamp>, now: Timestamp) {
         let cursor = self.decided.get(&job).map_or(cursor, |decided| cursor.max(*decided));
+        // One that is planned already is begun anew.
+        let cursor = self.plans.get(&job).map_or(cursor, |plan| cursor.max(plan.cursor));
         let plan = Plan {
             rule,
             cursor,
@@ -113,6 +119,8 @@ impl Planner {
             held: false,
             waiting: None,
             blocked: false,
+            idle: false,
+            change: Change::No,
         };
         self.plans.insert(job, plan);
         self.await_next(job);
@@ -150,6 +158,10 @@ impl Planner {
             };
             let Some(plan) = self.plans.get_mut(&job) else { continue };
             plan.wake = None;
+            if let Some(step) = plan.change_over(now) {
+                all.push((job, vec![step]));
+                continue;
+            }
             plan.held = held(job);
             if plan.held {
                 continue;
@@ -160,7 +172,7 @@ impl Planner {
                 steps.extend(plan.waited(now));
             }
             if steps.is_empty() {
-                self.await_next(job);
+                self.await_due(job);
             } else {
                 all.push((job, steps));
             }
@@ -265,17 +277,28 @@ impl Planner {
     pub fn look_at(&mut self, job: usize, at: Timestamp) {
         if let Some(plan) = self.plans.get_mut(&job) {
             plan.wake = Some(at);
+            plan.idle = false;
             self.wakes.push(Reverse((at, job)));
         }
     }
 
     fn await_next(&mut self, job: usize) {
+        match self.plans.get(&job) {
+            // Whether that can be done yet is seen at once; a cursor in the future is waited for.
+            Some(plan) if plan.change != Change::No => self.look_at(job, plan.cursor),
+            _ => self.await_due(job),
+        }
+    }
+
+    fn await_due(&mut self, job: usize) {
         let Some(plan) = self.plans.get_mut(&job) else { return };
         let due = plan.rule.schedule.next(plan.cursor).map(|next| plan.rule.due(next));
         let waiting = plan.waiting.map(|(_, at)| at);
-        match due.into_iter().chain(waiting).min() {
-            Some(at) => self.look_at(job, at),
-            None => plan.wake = None,
+        let next = due.into_iter().chain(waiting).min();
+        plan.idle = next.is_none();
+        plan.wake = None;
+        if let Some(at) = next {
+            self.look_at(job, at);
         }
     }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
+use crate::store::schedules::{EarlierSchedule, StoredSchedule};
 use crate::store::tries::Pausing;
 
 /// How many records of runs, and as many of ticks that did not run, are kept for each job.
@@ -27,6 +28,10 @@ pub struct JobLedger {
     pub waiting: Option<Timestamp>,
     /// The newest records, newest first; at most 256 runs and as many others.
     pub records: Vec<LedgerRecord>,
+    /// The schedule in force. `None`: the store keeps none.
+    pub schedule: Option<StoredSchedule>,
+    /// Those before it, newest first; at most 32. Where the store has lost what it knew there may be gaps between them.
+    pub schedules: Vec<EarlierSchedule>,
 }
 
 impl JobLedger {

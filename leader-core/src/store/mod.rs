@@ -26,6 +26,7 @@ pub(crate) mod ledger;
 pub(crate) mod redis;
 pub(crate) mod request;
 pub(crate) mod roster;
+pub(crate) mod schedules;
 pub(crate) mod tries;
 
 pub use error::{StoreError, StoreErrorKind};
@@ -33,6 +34,7 @@ pub use finding::{Finding, FindingKind};
 pub use ledger::{JobLedger, LedgerRecord, OpenRun};
 pub use request::*;
 pub use roster::*;
+pub use schedules::{EarlierSchedule, StoredSchedule, Writer};
 pub use tries::*;
 
 /// The answer of a store, bounded in time by the store itself.

@@ -1,5 +1,6 @@
 //! What is asked of a store and what it answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,6 +13,7 @@ pub use crate::job::record::Overlap;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, Holder, JobName};
 pub use crate::schedule::missed::Passed;
+use crate::store::schedules::{StoredSchedule, Writer};
 
 /// A wish for a lease.
 #[derive(Clone, Debug)]
@@ -186,6 +188,10 @@ pub struct TakeOver {
     pub term: u64,
     /// The jobs it has.
     pub jobs: Vec<JobName>,
+    /// The schedule of each, as text: written where the store keeps none.
+    pub schedules: Vec<Arc<str>>,
+    /// Who writes them.
+    pub writer: Writer,
 }
 
 /// What a new leader must know.
@@ -204,6 +210,8 @@ pub enum TakenOver {
         waiting: Vec<Option<Timestamp>>,
         /// What is open of each job; how long a run has been silent is not told.
         open: Vec<Found>,
+        /// The schedule of each job that is in force.
+        schedules: Vec<StoredSchedule>,
     },
     /// It is not.
     NotYours,
@@ -231,6 +239,8 @@ pub struct ClaimBatch {
     pub connected: Duration,
     /// The claims, those of one job in planned order.
     pub claims: Vec<Claim>,
+    /// Who writes the schedules of the jobs, where the store has lost them or is to keep another.
+    pub writer: Writer,
 }
 
 /// One claim.
@@ -255,6 +265,10 @@ pub struct Claim {
     pub alive: Vec<u64>,
     /// What the job's runs have of further tries; `None` when they have none.
     pub further: Option<Further>,
+    /// The schedule that the tick is one of, as text: no claim is won by another than the store's. Empty outside the schedule.
+    pub schedule: Arc<str>,
+    /// The schedule that [`Want::Adopt`] brings; empty otherwise.
+    pub adopts: Arc<str>,
 }
 
 /// What a claim is for.
@@ -269,6 +283,8 @@ pub enum Want {
     Waited,
     /// Only settle what has passed; the tick is the last of it.
     Settle,
+    /// Put another schedule in force: its ticks are those after the claim's instant, up to which all of the one before are decided.
+    Adopt,
     /// A run of its own origin: the cursor is neither asked nor moved.
     Extra(Origin),
     /// Try a run again that pauses, as soon as its time has come.
@@ -322,6 +338,13 @@ pub enum ClaimReply {
         cursor: Timestamp,
         /// The tick that waits in the store: whoever moved the cursor may not have heard that it does.
         waiting: Option<Timestamp>,
+    },
+    /// The store keeps another schedule of the job than the claim was planned by; nothing was done.
+    OtherSchedule,
+    /// The schedule that was to be adopted is in force.
+    Adopted {
+        /// The cursor.
+        cursor: Timestamp,
     },
 }
 

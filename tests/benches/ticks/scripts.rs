@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use leader_core::__seam::{
     Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, RedisStore, SettleBatch, Store, TakeOver, Want,
-    parse,
+    Writer, parse,
 };
 use leader_core::{GroupName, Holder, InstanceId, JobName, Namespace, Ran};
 use leader_tests::RedisServer;
@@ -55,6 +55,8 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
         holder: holder.clone(),
         term,
         jobs: jobs.clone(),
+        schedules: jobs.iter().map(|_| "every 1s".into()).collect(),
+        writer: Writer::default(),
     };
     store.take_over(take_over).await.expect("the server is there");
     let mut cursor = Timestamp::from_second(Timestamp::now().as_second() + 1).expect("a time of today");
@@ -71,6 +73,8 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
             passed: Vec::new(),
             alive: Vec::new(),
             further: None,
+            schedule: "every 1s".into(),
+            adopts: "".into(),
         };
         let batch = ClaimBatch {
             patience: Duration::ZERO,
@@ -81,6 +85,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
             claiming: round * CLAIMS as u64,
             silence: Duration::from_secs(600),
             connected: Duration::ZERO,
+            writer: Writer::default(),
             claims: (0..).zip(&jobs).map(claim).collect(),
         };
         let before = command(server, "eval").await.1;

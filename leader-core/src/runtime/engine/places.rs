@@ -154,7 +154,10 @@ impl Engine {
                 self.places.wait(job, since);
             }
             for (job, steps) in due {
-                let claims = steps.iter().filter(|step| step.kind != StepKind::Settle).count();
+                let claims = steps
+                    .iter()
+                    .filter(|step| !matches!(step.kind, StepKind::Settle | StepKind::Adopt))
+                    .count();
                 if claims > 0 {
                     self.give(&mut taken, job, claims);
                 }
@@ -172,6 +175,7 @@ impl Engine {
             running: self.runs.count(),
             waiting: self.places.waiting(),
             limit: self.most(),
+            stuck: self.runs.stuck(),
         });
     }
 }

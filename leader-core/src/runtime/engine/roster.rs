@@ -255,6 +255,7 @@ impl Engine {
                 self.place(index);
                 self.look_for_uncovered(now, index);
                 self.observe(index);
+                self.review_followed(index);
             }
             // Nothing moves in a fleet that has just changed.
             if std::mem::take(&mut self.roster.moving) && !changed {

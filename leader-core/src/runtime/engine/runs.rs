@@ -2,6 +2,7 @@
 
 mod failures;
 mod results;
+mod stuck;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub(super) struct Runs {
     ended: BTreeMap<RunId, Ended>,
     /// The fences of those that run or have ended, by job: each claim asks for its own.
     alive: BTreeMap<usize, Vec<u64>>,
+    watched: stuck::Watched,
 }
 
 struct Run {
@@ -67,7 +69,13 @@ impl Runs {
     pub(super) fn next_wake(&self) -> Option<Moment> {
         let timeout = self.timeouts.first().map(|(at, _)| *at);
         let beat = self.beat_at.filter(|_| !self.running.is_empty());
-        timeout.into_iter().chain(beat).chain(self.tell_again).min()
+        let stuck = self.watched.next_look().filter(|_| !self.running.is_empty());
+        timeout
+            .into_iter()
+            .chain(beat)
+            .chain(stuck)
+            .chain(self.tell_again)
+            .min()
     }
 
     /// The fences of a job's runs that are alive here, the untold ones included: their result is on its way.
@@ -307,6 +315,7 @@ impl Engine {
                 run.control.end(Ran::TimedOut);
             }
         }
+        self.look_for_stuck(now);
         self.tell_ends(now);
     }
 
@@ -349,6 +358,7 @@ impl Engine {
         if let Some(at) = run.timeout {
             self.runs.timeouts.remove(&(at, id));
         }
+        self.runs.watched.forget(id);
         let ended = Ended {
             job: run.job,
             term: run.term,

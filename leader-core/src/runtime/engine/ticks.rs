@@ -4,6 +4,7 @@ mod ahead;
 mod claims;
 #[cfg(feature = "testing")]
 mod extra;
+mod followed;
 mod patience;
 mod tries;
 mod under_way;
@@ -24,7 +25,9 @@ use super::input::{Group, Input};
 use crate::clock::Moment;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
-use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, TakeOver, TakenOver, Want};
+use crate::store::{
+    Claim, ClaimBatch, ClaimReply, Claimed, StoreError, StoredSchedule, TakeOver, TakenOver, Want, Writer,
+};
 
 /// The claims under way.
 #[derive(Default)]
@@ -33,6 +36,10 @@ pub(super) struct Ticks {
     last_id: u64,
     flights: BTreeMap<u64, Flight>,
     tries: tries::Tries,
+    /// What the store keeps of the jobs whose schedule in force is not the one that this instance has for them.
+    followed: BTreeMap<usize, StoredSchedule>,
+    /// The schedules of newer versions that were told of.
+    told_followed: BTreeMap<usize, String>,
 }
 
 /// Who waits for a run that was asked for.
@@ -90,6 +97,10 @@ impl Engine {
             holder: config.holder.clone(),
             term,
             jobs: state.jobs.iter().map(|job| config.jobs[*job].name.clone()).collect(),
+            schedules: (state.jobs.iter())
+                .map(|job| config.jobs[*job].rule.schedule.shared_text())
+                .collect(),
+            writer: Writer::new(&config.version, &config.time_zones),
         };
         let store = Arc::clone(&self.store);
         self.ask(async move { store.take_over(request).await }, move |answer| {
@@ -123,6 +134,7 @@ impl Engine {
                 cursors,
                 waiting,
                 open,
+                schedules,
             }) => {
                 self.sampled(now, sent, server);
                 let config = &self.shared.config;
@@ -130,15 +142,18 @@ impl Engine {
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                let found = cursors.into_iter().zip(waiting).zip(open);
-                for (job, ((cursor, waiting), open)) in self.groups[index].jobs.clone().into_iter().zip(found) {
-                    let rule = self.shared.config.jobs[job].rule.clone();
+                let found = cursors.into_iter().zip(waiting).zip(open).zip(schedules);
+                for (job, (((cursor, waiting), open), stored)) in self.groups[index].jobs.clone().into_iter().zip(found)
+                {
+                    let rule = self.rule_in_force(job, &stored);
                     self.tell_of_the_future(job, cursor, server);
                     let begun = self.planning.at(now);
                     self.planner.begin(job, rule, cursor, late_from, begun);
+                    self.follow(job, stored);
                     self.found_waiting(now, job, waiting);
                     self.found_open(now, job, open);
                 }
+                self.show_followed();
             }
             // The next renewal says the same, and demotes.
             Ok(TakenOver::NotYours) => {}
@@ -152,7 +167,9 @@ impl Engine {
             self.planner.end(*job);
             self.places.forget(*job);
             self.ticks.tries.forget(*job);
+            self.ticks.followed.remove(job);
         }
+        self.show_followed();
     }
 
     pub(super) fn ticks_wake(&mut self, now: Moment) -> Option<Moment> {
@@ -253,6 +270,10 @@ impl Engine {
             return;
         }
         let state = &mut self.groups[index];
+        if reply == ClaimReply::OtherSchedule || claim.want == Want::Adopt {
+            self.schedule_answered(now, index, term, job, claim, &reply);
+            return;
+        }
         let planned = state.taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
         if planned && claim.want == Want::Waited {
             self.waited(now, job, claim, &reply);
@@ -327,14 +348,14 @@ impl Engine {
                     self.found_open(now, job, found);
                 }
             }
-            // Only of a retry.
-            ClaimReply::Early { .. } => {}
             ClaimReply::Moved { cursor, waiting } => {
                 if planned {
                     self.planner.answered(job, cursor);
                     self.found_waiting(now, job, waiting);
                 }
             }
+            // Only of a retry; and what was answered above.
+            ClaimReply::Early { .. } | ClaimReply::OtherSchedule | ClaimReply::Adopted { .. } => {}
         }
     }
 }

@@ -188,3 +188,30 @@ fn what_a_leader_lacks_is_named() {
     assert_eq!(lacks, [("y".to_owned(), "b".to_owned())].into());
     assert!(uncovered(&fleet, &holder("b"), "default").is_empty());
 }
+
+#[test]
+fn a_newer_versions_schedule_goes_before_while_one_lives() {
+    for (stored, ours, other, newer) in [
+        ("2.1", "2.0", ("2.1", "x"), true),
+        ("2.1", "2.0", ("3", "x"), true),
+        ("1.10", "1.9", ("1.10.0", "x"), true),
+        ("1", "", ("1", "x"), true),
+        // None of it lives, or none that has the job.
+        ("2.1", "2.0", ("2.0", "x"), false),
+        ("2.1", "2.0", ("2.0.9", "x"), false),
+        ("2.1", "2.0", ("2.1", "y"), false),
+        // Equal, older, or not to be compared: the leader's own.
+        ("2.1", "2.1", ("2.1", "x"), false),
+        ("2.1-rc.1", "2.1.0", ("3", "x"), false),
+        ("2.0", "2.1", ("3", "x"), false),
+        ("", "", ("3", "x"), false),
+        ("latest", "1", ("3", "x"), false),
+    ] {
+        let fleet = [member("a", ours, &["x"]), member("b", other.0, &[other.1])];
+        let found = newer_lives(&fleet, &holder("a"), ("default", "x"), stored, ours);
+        assert_eq!(found, newer, "{stored} kept, {ours} leads, {other:?} lives");
+    }
+    // Before the roster shows the leader itself nobody can say that none lives.
+    assert!(newer_lives(&[], &holder("a"), ("default", "x"), "2", "1"));
+    assert!(!newer_lives(&[], &holder("a"), ("default", "x"), "1", "1"));
+}

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{AT_ONCE, Rule, Step, StepKind, before};
+use super::{AT_ONCE, Change, Rule, Step, StepKind, before};
 use crate::schedule::Schedule;
 use crate::schedule::missed::{Missed, MissedReason, Passed};
 
@@ -21,6 +21,10 @@ pub(super) struct Plan {
     pub(super) waiting: Option<(Timestamp, Timestamp)>,
     /// A run that ends is reason to look at once.
     pub(super) blocked: bool,
+    /// There is no tick any more.
+    pub(super) idle: bool,
+    /// Whether another schedule is to be brought into force.
+    pub(super) change: Change,
 }
 
 impl Plan {

@@ -4,6 +4,7 @@
 
 mod lease;
 mod roster;
+mod schedules;
 mod ticks;
 mod tries;
 

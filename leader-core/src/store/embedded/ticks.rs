@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Data, Group, Time, tries};
+use super::{Data, Group, Time, schedules, tries};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
@@ -19,8 +19,8 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     if !group.is_held_by(&request.holder, request.term, time.moment) {
         return TakenOver::NotYours;
     }
-    let (mut cursors, mut waiting, mut open) = (Vec::new(), Vec::new(), Vec::new());
-    for job in &request.jobs {
+    let (mut cursors, mut waiting, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (job, text) in request.jobs.iter().zip(&request.schedules) {
         let job = group.jobs.entry(job.clone()).or_default();
         if job.cursor.is_none() {
             job.since = Some(time.wall);
@@ -32,6 +32,7 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
             silent_in: running.then_some(Duration::ZERO),
             pausing: job.open.iter().filter_map(OpenRun::pausing).collect(),
         });
+        kept.push(schedules::kept(job, text, &request.writer, &request.holder));
     }
     TakenOver::Yours {
         now: time.wall,
@@ -39,6 +40,7 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         cursors,
         waiting,
         open,
+        schedules: kept,
     }
 }
 
@@ -70,9 +72,15 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     }
     let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
     let cursor = job.cursor.map_or(claim.cursor, |cursor| cursor.max(claim.cursor));
+    if claim.want == Want::Adopt {
+        return schedules::adopt(job, batch, claim, cursor);
+    }
     if scheduled && (cursor > claim.cursor || claim.tick <= cursor) {
         let waiting = job.waiting;
         return ClaimReply::Moved { cursor, waiting };
+    }
+    if scheduled && schedules::is_other(job, claim) {
+        return ClaimReply::OtherSchedule;
     }
     if claim.want == Want::Waited && job.waiting != Some(claim.tick) {
         return ClaimReply::Passed;
@@ -111,6 +119,7 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
         write(job, passed(span.first, span.last, span.count, outcome));
     }
     if scheduled {
+        schedules::write_again(job, batch, claim);
         job.cursor = Some(claim.tick);
     }
     if claim.want == Want::Settle {
@@ -132,6 +141,11 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     if claim.want == Want::Waited {
         job.waiting = None;
     }
+    begin(group, batch, claim, time)
+}
+
+/// Mints the fence and writes the run's start.
+fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> ClaimReply {
     let fence = group.mint(batch.known, time.wall);
     let run = OpenRun {
         tick: claim.tick,

@@ -1,11 +1,13 @@
 //! Reads the scripts' replies; anything unexpected is a protocol error, never a guess.
 
+mod found;
+
 use std::time::Duration;
 
 use ::redis::{FromRedisValue, Value};
 use jiff::Timestamp;
 
-use super::fault;
+use super::{fault, schedules};
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
 use crate::names::Holder;
@@ -15,7 +17,6 @@ use crate::store::request::{
     AskReply, Asked, Campaigned, ClaimReply, Claimed, Oddity, Renewed, Settled, TakenOver, Verdict,
 };
 use crate::store::roster::{Enrolled, Line, Roster, Twin};
-use crate::store::tries::{Found, Pausing};
 
 fn odd(what: &str) -> StoreError {
     StoreError::protocol().with_advice(format!(
@@ -149,15 +150,16 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
     let answer = texts(value)?;
     match answer.as_slice() {
         [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
-        [verdict, now, late_from, triples @ ..] if verdict == "yours" && triples.len() == 3 * jobs => {
+        [verdict, now, late_from, jobs_found @ ..] if verdict == "yours" && jobs_found.len() == 5 * jobs => {
             let optional = |text: &String| (!text.is_empty()).then(|| instant(text)).transpose();
-            let triples = || triples.chunks_exact(3);
+            let each = || jobs_found.chunks_exact(5);
             Ok(TakenOver::Yours {
                 now: instant(now)?,
                 late_from: optional(late_from)?,
-                cursors: triples().map(|triple| instant(&triple[0])).collect::<Result<_, _>>()?,
-                waiting: triples().map(|triple| optional(&triple[1])).collect::<Result<_, _>>()?,
-                open: triples().map(|triple| found(&triple[2])).collect::<Result<_, _>>()?,
+                cursors: each().map(|job| instant(&job[0])).collect::<Result<_, _>>()?,
+                waiting: each().map(|job| optional(&job[1])).collect::<Result<_, _>>()?,
+                open: each().map(|job| found::found(&job[2])).collect::<Result<_, _>>()?,
+                schedules: each().map(|job| schedules::stored(&job[3], &job[4])).collect(),
             })
         }
         _ => Err(odd("answer to a take-over")),
@@ -184,7 +186,7 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
         "early" => Ok(ClaimReply::Early {
             left: Duration::from_millis(number(&pair[1])?),
         }),
-        "looked" => Ok(ClaimReply::Looked(found(&pair[1])?)),
+        "looked" => Ok(ClaimReply::Looked(found::found(&pair[1])?)),
         "busy" => Ok(ClaimReply::Busy),
         "moved" => {
             let (cursor, waiting) = match pair[1].split_once(' ') {
@@ -194,6 +196,10 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
             let cursor = instant(cursor)?;
             Ok(ClaimReply::Moved { cursor, waiting })
         }
+        "other_schedule" => Ok(ClaimReply::OtherSchedule),
+        "adopted" => Ok(ClaimReply::Adopted {
+            cursor: instant(&pair[1])?,
+        }),
         other => Err(odd(&format!("verdict `{other}`"))),
     };
     let replies = replies.chunks(2).map(reply).collect::<Result<_, _>>()?;
@@ -267,6 +273,7 @@ pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger,
     let mut ledger = JobLedger::default();
     let fields = texts(job)?;
     let mut errors = Vec::new();
+    (ledger.schedule, ledger.schedules) = schedules::of_job(&fields);
     for pair in fields.chunks_exact(2) {
         let (field, value) = (pair[0].as_str(), pair[1].as_str());
         match field {
@@ -328,33 +335,6 @@ fn ran(word: &str) -> Option<Ran> {
         Ok(Outcome::Ran(ran)) => Some(ran),
         _ => None,
     }
-}
-
-/// What is open of a job. A run that pauses and cannot be read is left to the next tick, which settles it.
-fn found(text: &str) -> Result<Found, StoreError> {
-    let mut words = text.split(' ');
-    let silent_in = match words.next() {
-        Some("-") => None,
-        Some(left) => Some(Duration::from_millis(number(left)?)),
-        None => return Err(odd("open runs")),
-    };
-    let pausing = |word: &str| {
-        let fields: Vec<_> = word.split('|').collect();
-        let [fence, tick, tries, again, last] = fields.as_slice() else {
-            return None;
-        };
-        Some(Pausing {
-            fence: fence.parse().ok()?,
-            tick: instant(tick).ok()?,
-            tries: tries.parse().ok()?,
-            again_at: instant(again).ok()?,
-            ran: ran(last)?,
-        })
-    };
-    Ok(Found {
-        silent_in,
-        pausing: words.filter_map(pausing).collect(),
-    })
 }
 
 fn record(line: &str) -> Result<LedgerRecord, StoreError> {

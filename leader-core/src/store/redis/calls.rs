@@ -10,6 +10,7 @@ use crate::job::outcome::Outcome;
 use crate::names::GroupName;
 use crate::store::ledger::KEPT;
 use crate::store::request::{Campaign, Claim, ClaimBatch, End, Want};
+use crate::store::schedules::KEPT_SCHEDULES;
 use crate::store::tries::Further;
 
 /// A milliseconds argument that is never cut to nothing.
@@ -51,7 +52,10 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
         .arg(KEPT)
         .arg(batch.claiming)
         .arg(claims.len())
-        .arg(batch.patience.as_millis());
+        .arg(batch.patience.as_millis())
+        .arg(&batch.writer.version)
+        .arg(&batch.writer.time_zones)
+        .arg(KEPT_SCHEDULES);
     let jobs = keys.jobs(group);
     for claim in claims {
         call.push_key(jobs.job(&claim.job));
@@ -68,6 +72,7 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
             Want::Owed => "owed",
             Want::Waited => "waited",
             Want::Settle => "settle",
+            Want::Adopt => "adopt",
             Want::Extra(origin) => origin.as_str(),
             Want::Retry { .. } => "retry",
             Want::Look => "look",
@@ -85,6 +90,8 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
             call.push(passed.count);
         }
         call.push(claim.further.as_ref().map_or_else(String::new, further));
+        call.push(&claim.schedule);
+        call.push(&claim.adopts);
     }
     call.eval(script::CLAIM)
 }

@@ -8,6 +8,7 @@ mod connection;
 mod fault;
 mod findings;
 mod keys;
+mod schedules;
 mod script;
 mod store;
 mod subscription;

@@ -195,10 +195,13 @@ impl Store for RedisStore {
                 .key(self.keys.lease(&request.group))
                 .key(self.keys.state(&request.group))
                 .arg(&request.holder)
-                .arg(request.term);
+                .arg(request.term)
+                .arg(&request.writer.version)
+                .arg(&request.writer.time_zones);
             let keys = self.keys.jobs(&request.group);
-            for job in &request.jobs {
+            for (job, schedule) in request.jobs.iter().zip(&request.schedules) {
                 call.push_key(keys.job(job));
+                call.push(schedule);
             }
             let value = self.ask_one(call.eval(script::TAKE_OVER)).await?;
             answer::taken_over(value, request.jobs.len())

@@ -8,7 +8,7 @@ use super::super::input::{Group, Input};
 use super::Flight;
 use crate::clock::Moment;
 use crate::schedule::planner::{Step, StepKind};
-use crate::store::{Claim, ClaimBatch, Further, Want};
+use crate::store::{Claim, ClaimBatch, Further, Want, Writer};
 
 impl Engine {
     pub(super) fn claims(&mut self, due: Vec<(usize, Vec<Step>)>) -> Flight {
@@ -42,10 +42,13 @@ impl Engine {
                 StepKind::Owed => Want::Owed,
                 StepKind::Waited => Want::Waited,
                 StepKind::Settle => Want::Settle,
+                StepKind::Adopt => Want::Adopt,
             },
             overlap: self.shared.config.jobs[job].overlap,
             passed: step.passed.clone(),
             further: self.further(job),
+            schedule: self.text_in_force(job),
+            adopts: self.text_to_adopt(job, step.kind),
         }
     }
 
@@ -62,6 +65,7 @@ impl Engine {
             patience: 2 * config.timing.renew(),
             connected: std::time::Duration::ZERO,
             claims,
+            writer: Writer::new(&config.version, &config.time_zones),
         }
     }
 

@@ -53,6 +53,8 @@ impl Engine {
             overlap: Overlap::Skip,
             passed: Vec::new(),
             further: None,
+            schedule: "".into(),
+            adopts: "".into(),
         };
         let flight = Flight {
             batches: vec![(index, self.batch(index, vec![claim]))],

@@ -64,7 +64,7 @@ impl Engine {
         if now.since(since) <= 2 * (timing.operation() + timing.retry()) {
             return true;
         }
-        let rule = &self.shared.config.jobs[job].rule;
-        claim.want == Want::Run && rule.is_in_time(claim.tick, self.planning.at(now))
+        let rule = self.planner.rule(job);
+        claim.want == Want::Run && rule.is_some_and(|rule| rule.is_in_time(claim.tick, self.planning.at(now)))
     }
 }

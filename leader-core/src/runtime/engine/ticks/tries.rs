@@ -216,6 +216,8 @@ impl Engine {
                 overlap: self.shared.config.jobs[job].overlap,
                 passed: Vec::new(),
                 further: self.further(job),
+                schedule: "".into(),
+                adopts: "".into(),
             };
             let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
             claims.push(claim);

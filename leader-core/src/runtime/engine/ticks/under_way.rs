@@ -16,7 +16,7 @@ impl Flight {
         let jobs = self.jobs.iter().flatten();
         let may_run = claims
             .zip(jobs)
-            .filter(|(claim, _)| !matches!(claim.want, Want::Settle | Want::Look));
+            .filter(|(claim, _)| !matches!(claim.want, Want::Settle | Want::Look | Want::Adopt));
         may_run.map(|(_, job)| *job)
     }
 }

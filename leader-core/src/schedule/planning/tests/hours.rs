@@ -71,7 +71,7 @@ impl From<Step> for Claim {
                 StepKind::Run => RUN,
                 StepKind::Owed => OWED,
                 StepKind::Settle => SETTLE,
-                StepKind::Waited => unreachable!("nothing waits here"),
+                StepKind::Waited | StepKind::Adopt => unreachable!("nothing waits here, or changes"),
             },
         }
     }

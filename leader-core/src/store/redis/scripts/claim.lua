@@ -2,9 +2,11 @@
 -- writes the run's start, all in one step.
 -- KEYS: 1 lease, 2 state, 3 fence, 4 beats, then for each claim: job, ran, passed
 -- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 records kept, 7 lowest number of a claim
---       whose answer may not be known yet, 8 number of claims, 9 ms that a replaced run may take to end;
+--       whose answer may not be known yet, 8 number of claims, 9 ms that a replaced run may take to end, 10 version and 11 time zones of
+--       who writes a schedule, 12 earlier schedules kept;
 --       then for each claim: number, tick ms, cursor ms, want, overlap, n, n fences, m, m times (reason, first, last, count),
---       what a run has of further tries: retries, first and longest pause in ms, or ''; of a retry the cursor is the fence
+--       what a run has of further tries: retries, first and longest pause in ms, or ''; of a retry the cursor is the fence;
+--       the schedule it was planned by or '', the schedule to adopt or ''
 -- Gives: 'yours' and for each claim a verdict and a value; or 'not_yours'
 local call, format, concat, match = redis.call, string.format, table.concat, string.match
 local held = redis.pcall('GET', KEYS[1])
@@ -124,14 +126,51 @@ local failures = {
   ['ran.error'] = true, ['ran.panic'] = true, ['ran.timed_out'] = true, ['ran.lost'] = true, ['ran.not_started'] = true,
 }
 
+-- What is kept about a schedule that is written here: since when, time zones, instance, version.
+local function about(since)
+  return concat({ since, ARGV[11], match(holder, '^(.*)#') or holder, ARGV[10] }, '|')
+end
+
+-- The store has lost the schedule that its leader goes by.
+local function write_again(job, schedule, since)
+  call('HSET', job, 'schedule', schedule, 'schedule_about', about(since))
+end
+
+-- Puts another schedule in force after `at`, unless somebody has moved the cursor or changed the schedule.
+local function adopt(job, stored, cursor, planned_from, at, schedule, adopted)
+  local now_kept = stored[4]
+  if now_kept == adopted then
+    -- Who stands for it is written anew; it has been in force as long as before.
+    local since = match(call('HGET', job, 'schedule_about') or '', '^(%d+)|') or format('%.0f', cursor)
+    call('HSET', job, 'schedule_about', about(since))
+    return 'adopted', format('%.0f', cursor)
+  elseif cursor > planned_from or tonumber(at) < cursor then
+    return 'moved', format('%.0f', cursor)
+  elseif now_kept and now_kept ~= schedule then
+    return 'other_schedule', ''
+  end
+  local kept = call('HMGET', job, 'schedule_about', 'schedules')
+  local lines = {}
+  if now_kept then
+    lines[1] = concat({ at, kept[1] or '|||', now_kept }, '|')
+  end
+  for line in string.gmatch(kept[2] or '', '[^\n]+') do
+    if #lines < tonumber(ARGV[12]) then
+      lines[#lines + 1] = line
+    end
+  end
+  call('HSET', job, 'cursor', at, 'schedule', adopted, 'schedule_about', about(at), 'schedules', concat(lines, '\n'))
+  return 'adopted', at
+end
+
 local none = {}
 local function nothing() end
 local answer = { 'yours' }
-local at = 10
+local at = 13
 for i = 1, tonumber(ARGV[8]) do
   local job, ran, passed = KEYS[3 * i + 2], KEYS[3 * i + 3], KEYS[3 * i + 4]
   local number, tick, planned_from, want, overlap = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4]
-  local planned_from_text = ARGV[at + 2]
+  local from_text = ARGV[at + 2]
   local n = tonumber(ARGV[at + 5])
   local alive = n > 0 and {} or none
   for j = at + 6, at + 5 + n do
@@ -139,10 +178,10 @@ for i = 1, tonumber(ARGV[8]) do
   end
   local first_passed = at + 7 + n
   local passes = tonumber(ARGV[at + 6 + n])
-  local further = ARGV[first_passed + 4 * passes]
-  at = first_passed + 4 * passes + 1
+  at = first_passed + 4 * passes + 3
+  local further, schedule, adopted = ARGV[at - 3], ARGV[at - 2], ARGV[at - 1]
 
-  local stored = call('HMGET', job, 'cursor', 'open', 'waiting')
+  local stored = call('HMGET', job, 'cursor', 'open', 'waiting', 'schedule')
   local cursor = tonumber(stored[1]) or 0
   local open, mine, changed, paused = {}, nil, false, false
   local lines = stored[2]
@@ -194,9 +233,16 @@ for i = 1, tonumber(ARGV[8]) do
   end
   if mine then
     verdict, value = 'won', mine
+  elseif want == 'adopt' then
+    verdict, value = adopt(job, stored, cursor, planned_from, tick, schedule, adopted)
+    if verdict == 'moved' and waiting then
+      value = value .. ' ' .. waiting
+    end
   elseif scheduled and (cursor > planned_from or tonumber(tick) <= cursor) then
     -- Whoever moved it may not have heard that a tick waits.
     verdict, value = 'moved', format('%.0f', cursor) .. (waiting and ' ' .. waiting or '')
+  elseif scheduled and stored[4] and schedule ~= '' and stored[4] ~= schedule then
+    verdict = 'other_schedule'
   elseif want == 'waited' and waiting ~= tick then
     verdict = 'passed'
   elseif want == 'look' then
@@ -204,7 +250,7 @@ for i = 1, tonumber(ARGV[8]) do
   elseif want == 'retry' then
     local run = nil
     for _, other in ipairs(open) do
-      if other.fence == planned_from_text and other.again ~= '' then
+      if other.fence == from_text and other.again ~= '' then
         run = other
       end
     end
@@ -272,6 +318,9 @@ for i = 1, tonumber(ARGV[8]) do
       end
       if scheduled then
         moved_to = tick
+        if not stored[4] and schedule ~= '' then
+          write_again(job, schedule, from_text)
+        end
       end
     end
   end

@@ -1,8 +1,8 @@
 -- Reads what a new leader must know of its jobs. A job without a cursor starts now, by the server's clock.
 -- KEYS: 1 lease, 2 state, then one hash for each job
--- ARGV: 1 holder, 2 term
--- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits, or '', and what is open: '0' or '-', and for
---        each run that pauses fence|tick|tries|again|outcome; or 'not_yours'
+-- ARGV: 1 holder, 2 term, 3 version and 4 time zones of who writes a schedule, then for each job its schedule
+-- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits or '', what is open: '0' or '-', and for
+--        each run that pauses fence|tick|tries|again|outcome; the schedule in force and what is kept about it; or 'not_yours'
 local held = redis.pcall('GET', KEYS[1])
 local state = redis.call('HMGET', KEYS[2], 'term', 'late_from')
 if held ~= ARGV[1] or state[1] ~= ARGV[2] then
@@ -27,9 +27,14 @@ local function found(lines)
   return table.concat(told, ' ')
 end
 
+-- What is kept about a schedule that is written here: since when, time zones, instance, version.
+local function about_now(since)
+  return table.concat({ since, ARGV[4], string.match(ARGV[1], '^(.*)#') or ARGV[1], ARGV[3] }, '|')
+end
+
 local answer = { 'yours', now, state[2] or '' }
 for i = 3, #KEYS do
-  local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting', 'open')
+  local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting', 'schedule', 'schedule_about', 'open')
   -- One that is no instant stops its own job only: it starts anew.
   local cursor = stored[1] and string.match(stored[1], '^%d+$')
   if not cursor then
@@ -39,6 +44,14 @@ for i = 3, #KEYS do
   answer[#answer + 1] = cursor
   -- What is no tick is dropped by the next claim.
   answer[#answer + 1] = string.match(stored[2] or '', '^%d+$') or ''
-  answer[#answer + 1] = found(stored[3] or '')
+  answer[#answer + 1] = found(stored[5] or '')
+  local schedule, about = stored[3], stored[4]
+  if not schedule then
+    -- As far as anybody knows, it has been in force since the last decided tick.
+    schedule, about = ARGV[i + 2], about_now(cursor)
+    redis.call('HSET', KEYS[i], 'schedule', schedule, 'schedule_about', about)
+  end
+  answer[#answer + 1] = schedule
+  answer[#answer + 1] = about or ''
 end
 return answer

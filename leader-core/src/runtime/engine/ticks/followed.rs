@@ -1,0 +1,165 @@
+//! Jobs whose schedule in force, as the store keeps it, is not the one that this instance has for them.
+
+use std::sync::Arc;
+
+use super::super::Engine;
+use super::super::input::Group;
+use crate::clock::Moment;
+use crate::election::placement::Version;
+use crate::event::Event;
+use crate::runtime::fleet;
+use crate::schedule::Schedule;
+use crate::schedule::planner::{Change, Rule, StepKind};
+use crate::store::{Claim, ClaimReply, StoredSchedule};
+
+impl Engine {
+    /// How the ticks of a job are decided: by the schedule in force, with this instance's own policies.
+    pub(super) fn rule_in_force(&self, job: usize, stored: &StoredSchedule) -> Rule {
+        let own = &self.shared.config.jobs[job].rule;
+        let schedule = if stored.text == own.schedule.as_str() {
+            own.schedule.clone()
+        } else {
+            // One that cannot be read is replaced before anything is decided.
+            stored.text.parse().unwrap_or_else(|_| own.schedule.clone())
+        };
+        Rule {
+            schedule,
+            ..own.clone()
+        }
+    }
+
+    /// Follows the schedule in force, or sees to it that this instance's own comes into force.
+    pub(super) fn follow(&mut self, job: usize, stored: StoredSchedule) {
+        let spec = &self.shared.config.jobs[job];
+        let (group, name) = (spec.group.clone(), spec.name.clone());
+        if stored.text == spec.rule.schedule.as_str() {
+            self.ticks.followed.remove(&job);
+            if self.stands_for_more(job, &stored) {
+                self.planner.change(job, Change::WhenDecided);
+            }
+            return;
+        }
+        if stored.text.parse::<Schedule>().is_err() {
+            self.shared.tell(Event::ScheduleUnreadable {
+                group,
+                job: name,
+                schedule: stored.text.clone(),
+                version: stored.version.clone(),
+            });
+            self.ticks.followed.insert(job, stored);
+            self.planner.change(job, Change::AtOnce);
+            return;
+        }
+        let told = self.ticks.told_followed.get(&job) == Some(&stored.text);
+        let (text, version) = (stored.text.clone(), stored.version.clone());
+        self.ticks.followed.insert(job, stored);
+        if !self.is_newer(job) {
+            self.planner.change(job, Change::WhenDecided);
+        } else if !told {
+            self.ticks.told_followed.insert(job, text.clone());
+            self.shared.tell(Event::ScheduleFollowed {
+                group,
+                job: name,
+                schedule: text,
+                version,
+            });
+        }
+    }
+
+    /// Whether the store is to hear that a newer version, or another time zone database, stands for the schedule in force.
+    fn stands_for_more(&self, job: usize, stored: &StoredSchedule) -> bool {
+        let config = &self.shared.config;
+        let zoned = config.jobs[job].rule.schedule.zone().is_some_and(|zone| !zone.is_utc());
+        let (own, theirs) = (Version::read(&config.version), Version::read(&stored.version));
+        own > theirs || (own == theirs && zoned && stored.time_zones != config.time_zones)
+    }
+
+    /// Whether the followed schedule is that of a newer version that lives.
+    fn is_newer(&self, job: usize) -> bool {
+        let config = &self.shared.config;
+        let spec = &config.jobs[job];
+        self.ticks.followed.get(&job).is_some_and(|stored| {
+            let job = (spec.group.as_str(), spec.name.as_str());
+            let members = &self.roster.members;
+            fleet::newer_lives(members, &config.holder, job, &stored.version, &config.version)
+        })
+    }
+
+    /// The fleet has changed: what is followed is that of a newer version only while one lives.
+    pub(in super::super) fn review_followed(&mut self, index: Group) {
+        for job in self.groups[index].jobs.clone() {
+            let readable = |stored: &StoredSchedule| stored.text.parse::<Schedule>().is_ok();
+            if self.ticks.followed.get(&job).is_some_and(readable) {
+                let change = if self.is_newer(job) {
+                    Change::No
+                } else {
+                    Change::WhenDecided
+                };
+                self.planner.change(job, change);
+            }
+        }
+    }
+
+    /// The schedule by which the job is planned at present.
+    pub(super) fn text_in_force(&self, job: usize) -> Arc<str> {
+        match self.ticks.followed.get(&job) {
+            Some(stored) => stored.text.as_str().into(),
+            None => self.shared.config.jobs[job].rule.schedule.shared_text(),
+        }
+    }
+
+    pub(super) fn text_to_adopt(&self, job: usize, kind: StepKind) -> Arc<str> {
+        if kind == StepKind::Adopt {
+            self.shared.config.jobs[job].rule.schedule.shared_text()
+        } else {
+            Arc::default()
+        }
+    }
+
+    /// What a change came to; or the store keeps another schedule than a tick was planned by, as after it has lost its last writes.
+    pub(super) fn schedule_answered(
+        &mut self,
+        now: Moment,
+        index: Group,
+        term: u64,
+        job: usize,
+        claim: &Claim,
+        reply: &ClaimReply,
+    ) {
+        let state = &mut self.groups[index];
+        if state.taken_over != Some(term) || state.draining.is_some() {
+            return;
+        }
+        match *reply {
+            ClaimReply::Adopted { cursor } => {
+                let spec = &self.shared.config.jobs[job];
+                let schedule = spec.rule.schedule.clone();
+                self.planner.changed(job, schedule, cursor);
+                if let Some(stored) = self.ticks.followed.remove(&job) {
+                    self.shared.tell(Event::ScheduleChanged {
+                        group: spec.group.clone(),
+                        job: spec.name.clone(),
+                        from: stored.text,
+                        to: claim.adopts.to_string(),
+                        since: cursor,
+                    });
+                    self.ticks.told_followed.remove(&job);
+                    self.show_followed();
+                }
+            }
+            ClaimReply::Moved { cursor, waiting } => {
+                self.planner.answered(job, cursor);
+                self.found_waiting(now, job, waiting);
+            }
+            // All jobs of the group are read anew: where one schedule was lost the others were, too.
+            _ => state.take_over_again = Some(now),
+        }
+    }
+
+    pub(super) fn show_followed(&self) {
+        let jobs = &self.shared.config.jobs;
+        let followed = self.ticks.followed.iter();
+        let followed = followed.map(|(job, stored)| (jobs[*job].name.clone(), stored.text.clone()));
+        self.shared.show_followed(followed.collect());
+    }
+}

@@ -1,0 +1,56 @@
+//! The schedules that are kept of jobs: what `take_over.lua` and `claim.lua` do with them.
+
+use jiff::Timestamp;
+
+use crate::names::Holder;
+use crate::store::ledger::JobLedger;
+use crate::store::request::{Claim, ClaimBatch, ClaimReply};
+use crate::store::schedules::{EarlierSchedule, KEPT_SCHEDULES, StoredSchedule, Writer};
+
+/// The schedule in force; where none is kept, the leader's, which as far as anybody knows has been so since the cursor.
+pub(super) fn kept(job: &mut JobLedger, text: &str, writer: &Writer, holder: &Holder) -> StoredSchedule {
+    let since = job.cursor.unwrap_or_default();
+    let written = || StoredSchedule::written(text, since, writer, holder.instance());
+    job.schedule.get_or_insert_with(written).clone()
+}
+
+/// Whether a claim was planned by another schedule than the one in force.
+pub(super) fn is_other(job: &JobLedger, claim: &Claim) -> bool {
+    let kept = job.schedule.as_ref();
+    !claim.schedule.is_empty() && kept.is_some_and(|kept| *kept.text != *claim.schedule)
+}
+
+/// The store has lost the schedule that its leader goes by.
+pub(super) fn write_again(job: &mut JobLedger, batch: &ClaimBatch, claim: &Claim) {
+    if job.schedule.is_none() && !claim.schedule.is_empty() {
+        job.schedule = Some(written(&claim.schedule, claim.cursor, batch));
+    }
+}
+
+fn written(text: &str, since: Timestamp, batch: &ClaimBatch) -> StoredSchedule {
+    StoredSchedule::written(text, since, &batch.writer, batch.holder.instance())
+}
+
+/// Puts another schedule in force, unless somebody has moved the cursor or changed the schedule.
+pub(super) fn adopt(job: &mut JobLedger, batch: &ClaimBatch, claim: &Claim, cursor: Timestamp) -> ClaimReply {
+    if let Some(kept) = job.schedule.as_mut().filter(|kept| *kept.text == *claim.adopts) {
+        // Who stands for it is written anew; it has been in force as long as before.
+        *kept = written(&claim.adopts, kept.since.unwrap_or(cursor), batch);
+        return ClaimReply::Adopted { cursor };
+    }
+    if cursor > claim.cursor || claim.tick < cursor {
+        let waiting = job.waiting;
+        return ClaimReply::Moved { cursor, waiting };
+    }
+    if job.schedule.as_ref().is_some_and(|kept| *kept.text != *claim.schedule) {
+        return ClaimReply::OtherSchedule;
+    }
+    if let Some(schedule) = job.schedule.take() {
+        let until = claim.tick;
+        job.schedules.insert(0, EarlierSchedule { schedule, until });
+        job.schedules.truncate(KEPT_SCHEDULES);
+    }
+    job.schedule = Some(written(&claim.adopts, claim.tick, batch));
+    job.cursor = Some(claim.tick);
+    ClaimReply::Adopted { cursor: claim.tick }
+}
