@@ -505,9 +505,7 @@ impl Pair {
             .take(8)
             .collect();
         let further = self.further();
-        let of_job = self.fences.iter().rev().filter(|(g, n, _)| g == group && *n == name);
-        let newest: Vec<_> = of_job.take(3).map(|(.., fence)| *fence).collect();
-        let anew = (!newest.is_empty() && self.choice.chance(25)).then(|| *self.choice.of(&newest));
+        let anew = self.retried(group, name);
         // Now and then the number of an earlier claim: a repetition, or one that differs from what it was.
         let number = if self.choice.chance(10) {
             self.number.saturating_sub(self.choice.next() % 3)
@@ -539,6 +537,13 @@ impl Pair {
             schedule,
             adopts,
         }
+    }
+
+    /// One of the job's last runs.
+    fn retried(&mut self, group: &GroupName, name: &str) -> Option<Minted> {
+        let of_job = self.fences.iter().rev().filter(|(g, n, _)| g == group && *n == name);
+        let newest: Vec<_> = of_job.take(3).map(|(.., fence)| *fence).collect();
+        (!newest.is_empty() && self.choice.chance(25)).then(|| *self.choice.of(&newest))
     }
 
     fn further(&mut self) -> Option<Further> {
