@@ -73,6 +73,12 @@ enum Source {
     /// The system's, with a wall clock that is wrong by so many microseconds.
     Ahead(Arc<AtomicI64>),
     Manual(Arc<Manual>),
+    /// The timers' of the runtime, which a test may have paused.
+    #[cfg(feature = "testing")]
+    Runtime {
+        began: tokio::time::Instant,
+        wall: Timestamp,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -105,7 +111,25 @@ impl Clock {
         })))
     }
 
-    /// Moves a manual clock; does nothing to the system's.
+    /// The clock of the timers of the tokio runtime that it is read in, which began now. On a runtime whose time is paused it stands
+    /// while anything is left to do, and then leaps to the next timer.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub fn of_the_runtime(wall: Timestamp) -> Self {
+        let began = tokio::time::Instant::now();
+        Self(Source::Runtime { began, wall })
+    }
+
+    /// Whether everything that reads it has to live in one runtime.
+    pub(crate) fn is_of_the_runtime(&self) -> bool {
+        #[cfg(feature = "testing")]
+        if matches!(self.0, Source::Runtime { .. }) {
+            return true;
+        }
+        false
+    }
+
+    /// Moves a manual clock; does nothing to others.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual(manual) = &self.0 {
             let nanos = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
@@ -115,11 +139,13 @@ impl Clock {
         }
     }
 
-    /// Steps the wall clock alone, as an administrator does; does nothing to the system's. Clones share the step.
+    /// Steps the wall clock alone, as an administrator does; does nothing to the system's and a runtime's. Clones share the step.
     pub fn step_wall(&self, by: jiff::SignedDuration) {
         let by = i64::try_from(by.as_micros()).unwrap_or(0);
         match &self.0 {
             Source::System => {}
+            #[cfg(feature = "testing")]
+            Source::Runtime { .. } => {}
             Source::Ahead(micros) => {
                 micros.fetch_add(by, Ordering::SeqCst);
             }
@@ -136,6 +162,9 @@ impl Clock {
         match &self.0 {
             Source::System | Source::Ahead(_) => system_monotonic(),
             Source::Manual(manual) => Moment(manual.monotonic.load(Ordering::SeqCst)),
+            // Later than `Moment::ZERO` from its beginning on.
+            #[cfg(feature = "testing")]
+            Source::Runtime { began, .. } => Moment(1_000_000_000) + began.elapsed(),
         }
     }
 
@@ -152,6 +181,8 @@ impl Clock {
             Source::Manual(manual) => {
                 Timestamp::from_microsecond(manual.wall_micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::UNIX_EPOCH)
             }
+            #[cfg(feature = "testing")]
+            Source::Runtime { began, wall } => wall.saturating_add(began.elapsed()).unwrap_or(*wall),
         }
     }
 

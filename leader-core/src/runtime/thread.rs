@@ -33,26 +33,30 @@ pub(crate) fn start(
         tracing::warn!(instance = %shared.config.instance, "{warning}");
     }
     let bodies = Handle::current();
-    let runtime = Background(Some(
-        tokio::runtime::Builder::new_current_thread().enable_all().build()?,
-    ));
-    let on_thread = Arc::clone(shared);
-    let engine_bodies = bodies.clone();
-    std::thread::Builder::new()
-        .name("leader-core".to_owned())
-        .spawn(move || {
-            let kept = Kept::new(&on_thread, inbox, ready);
-            let _gone = Gone(Arc::clone(&on_thread));
-            runtime.block_on(async {
-                let listening = tokio::spawn(listen(Arc::clone(&on_thread), Arc::clone(&store)));
-                drive(&on_thread, &store, &engine_bodies, kept).await;
-                listening.abort();
-            });
-        })?;
+    let kept = Kept::new(shared, inbox, ready);
+    let engine = engine(Arc::clone(shared), store, bodies.clone(), kept);
+    if shared.config.clock.is_of_the_runtime() {
+        // Time that is paused stands still for what lives in that runtime only.
+        bodies.spawn(engine);
+    } else {
+        let runtime = Background(Some(
+            tokio::runtime::Builder::new_current_thread().enable_all().build()?,
+        ));
+        let named = std::thread::Builder::new().name("leader-core".to_owned());
+        named.spawn(move || runtime.block_on(engine))?;
+    }
     let keeper = Keeper::new(&bodies, shared);
     // As long as the thread takes inputs: what the instance was given is dropped with it.
     bodies.spawn(async move { keeper.shared.inbox.closed().await });
     Ok(())
+}
+
+/// The framework's own work, until the instance has stopped.
+async fn engine(shared: Arc<Shared>, store: Arc<dyn Store>, bodies: Handle, kept: Kept) {
+    let _gone = Gone(Arc::clone(&shared));
+    let listening = tokio::spawn(listen(Arc::clone(&shared), Arc::clone(&store)));
+    drive(&shared, &store, &bodies, kept).await;
+    listening.abort();
 }
 
 /// The framework's runtime. Dropped anywhere, even inside another runtime when the system gave no thread, and a name look-up that
