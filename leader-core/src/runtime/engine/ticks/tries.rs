@@ -74,7 +74,9 @@ impl Engine {
     /// Whether a further try of the tick's run may begin at an instant.
     fn may_begin(&self, job: usize, tick: Timestamp, owed: bool, at: Timestamp, now: Moment) -> bool {
         let spec = &self.shared.config.jobs[job];
-        let end = || spec.rule.tries_end(tick, owed, self.planning.at(now));
+        // The schedule in force, which may be that of another version.
+        let rule = self.planner.rule(job).unwrap_or(&spec.rule);
+        let end = || rule.tries_end(tick, owed, self.planning.at(now));
         spec.overlap == Overlap::Allow || end().is_none_or(|end| at < end)
     }
 
