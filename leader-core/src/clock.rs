@@ -74,7 +74,6 @@ enum Source {
     Ahead(Arc<AtomicI64>),
     Manual(Arc<Manual>),
     /// The timers' of the runtime, which a test may have paused.
-    #[cfg(feature = "testing")]
     Runtime {
         began: tokio::time::Instant,
         wall: Timestamp,
@@ -113,7 +112,6 @@ impl Clock {
 
     /// The clock of the timers of the tokio runtime that it is read in, which began now. On a runtime whose time is paused it stands
     /// while anything is left to do, and then leaps to the next timer.
-    #[cfg(feature = "testing")]
     #[must_use]
     pub fn of_the_runtime(wall: Timestamp) -> Self {
         let began = tokio::time::Instant::now();
@@ -122,11 +120,7 @@ impl Clock {
 
     /// Whether everything that reads it has to live in one runtime.
     pub(crate) fn is_of_the_runtime(&self) -> bool {
-        #[cfg(feature = "testing")]
-        if matches!(self.0, Source::Runtime { .. }) {
-            return true;
-        }
-        false
+        matches!(self.0, Source::Runtime { .. })
     }
 
     /// Moves a manual clock; does nothing to others.
@@ -143,9 +137,7 @@ impl Clock {
     pub fn step_wall(&self, by: jiff::SignedDuration) {
         let by = i64::try_from(by.as_micros()).unwrap_or(0);
         match &self.0 {
-            Source::System => {}
-            #[cfg(feature = "testing")]
-            Source::Runtime { .. } => {}
+            Source::System | Source::Runtime { .. } => {}
             Source::Ahead(micros) => {
                 micros.fetch_add(by, Ordering::SeqCst);
             }
@@ -163,7 +155,6 @@ impl Clock {
             Source::System | Source::Ahead(_) => system_monotonic(),
             Source::Manual(manual) => Moment(manual.monotonic.load(Ordering::SeqCst)),
             // Later than `Moment::ZERO` from its beginning on.
-            #[cfg(feature = "testing")]
             Source::Runtime { began, .. } => Moment(1_000_000_000) + began.elapsed(),
         }
     }
@@ -181,7 +172,6 @@ impl Clock {
             Source::Manual(manual) => {
                 Timestamp::from_microsecond(manual.wall_micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::UNIX_EPOCH)
             }
-            #[cfg(feature = "testing")]
             Source::Runtime { began, wall } => wall.saturating_add(began.elapsed()).unwrap_or(*wall),
         }
     }
