@@ -468,7 +468,7 @@ fn a_function_with_wrong_options_keeps_its_gate() {
                 }
             }
             ::core::compile_error! {
-                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `crate`"
+                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `crate`"
             }
         "#]],
     );
@@ -595,9 +595,15 @@ fn every_key_has_its_row_and_its_example_is_right() {
         let needed = match key {
             Key::Timezone | Key::Days => r#"cron = "0 9 1-7 * MON", "#,
             Key::MaxMissed => r#"every = "1h", missed = "all", "#,
-            Key::Jitter | Key::Timeout | Key::Grace | Key::Missed | Key::MaxAge | Key::Overlap | Key::OnLoss => {
-                r#"every = "1h", "#
-            }
+            Key::Backoff => r#"every = "1h", retries = 3, "#,
+            Key::Jitter
+            | Key::Timeout
+            | Key::Grace
+            | Key::Missed
+            | Key::MaxAge
+            | Key::Overlap
+            | Key::OnLoss
+            | Key::Retries => r#"every = "1h", "#,
             _ => "",
         };
         assert!(
@@ -616,7 +622,7 @@ fn a_wrong_value_is_the_only_thing_told_of_its_option() {
     for (key, word, example) in options::words() {
         let wrong: &[&str] = match key {
             Key::WhileLeading => &["while_leading = true", "while_leading(true)"],
-            Key::MaxMissed => &["", " =", " = \"1\"", " = 1.5", " = -1", "(1)", " = ?"],
+            Key::MaxMissed | Key::Retries => &["", " =", " = \"1\"", " = 1.5", " = -1", "(1)", " = ?"],
             _ => &["", " =", " = 1", " = b\"x\"", "(\"x\")", " = ?"],
         };
         for value in wrong {
