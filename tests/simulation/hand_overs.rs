@@ -144,6 +144,20 @@ impl Fleet {
         handed
     }
 
+    /// Hands every group over so often, all together at phases spread evenly over the second, each of them once and in no order of
+    /// neighbours.
+    async fn hand_all_over(&self, rounds: u64) {
+        let all = 4 * rounds;
+        let phases = |group: u64| (0..rounds).map(move |at| (at * 4 + group) * 371 % all * 1_000 / all);
+        let handed = tokio::join!(
+            self.hand_over("one", phases(0)),
+            self.hand_over("two", phases(1)),
+            self.hand_over("three", phases(2)),
+            self.hand_over("four", phases(3)),
+        );
+        assert_eq!([handed.0, handed.1, handed.2, handed.3].map(u64::from), [rounds; 4]);
+    }
+
     async fn adds_up(&self, job: &str) -> JobLedger {
         let ledger = self.observer.ledger(job).await.unwrap();
         let (since, cursor) = (ledger.since.unwrap(), ledger.cursor.unwrap());
@@ -210,16 +224,7 @@ impl Fleet {
 async fn case_35_a_thousand_hand_overs_lose_and_double_nothing() {
     let (clock, store) = super::store();
     let fleet = Fleet::start(clock, || leader_core::bootstrap(store.clone())).await;
-    // Each of the thousand once, in no order of neighbours.
-    let phases = |group: u64| (0..250).map(move |at| (at * 4 + group) * 371 % 1_000);
-    let [one, two, three, four] = [0, 1, 2, 3].map(phases);
-    let handed = tokio::join!(
-        fleet.hand_over("one", one),
-        fleet.hand_over("two", two),
-        fleet.hand_over("three", three),
-        fleet.hand_over("four", four),
-    );
-    assert_eq!(handed, (250, 250, 250, 250));
+    fleet.hand_all_over(250).await;
     fleet.stop().await;
 }
 
@@ -227,14 +232,6 @@ async fn case_35_a_thousand_hand_overs_lose_and_double_nothing() {
 async fn case_35_a_hundred_hand_overs_on_redis_lose_and_double_nothing() {
     let server = RedisServer::start().await;
     let fleet = Fleet::start(Clock::system(), || leader_core::bootstrap(server.url())).await;
-    let phases = |group: u64| (0..25).map(move |at| (at * 4 + group) * 10 * 37 % 1_000);
-    let [one, two, three, four] = [0, 1, 2, 3].map(phases);
-    let handed = tokio::join!(
-        fleet.hand_over("one", one),
-        fleet.hand_over("two", two),
-        fleet.hand_over("three", three),
-        fleet.hand_over("four", four),
-    );
-    assert_eq!(handed, (25, 25, 25, 25));
+    fleet.hand_all_over(25).await;
     fleet.stop().await;
 }
