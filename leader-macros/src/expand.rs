@@ -315,6 +315,11 @@ fn settings(model: &Model, constants: &mut Constants) -> TokenStream {
         let pauses = quote_spanned!(span=> #private::Backoff);
         set("backoff", pauses, converted(model, "backoff", expr));
     }
+    if !model.except.is_empty() {
+        let names = model.except.iter().map(|name| converted(model, "name", name));
+        let texts = quote_spanned!(span=> &'static [&'static str]);
+        set("except", texts, quote_spanned!(span=> &[#(#names),*]));
+    }
     let words = [
         ("missed", "Missed", &model.missed),
         ("overlap", "Overlap", &model.overlap),

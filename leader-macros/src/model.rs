@@ -38,6 +38,8 @@ pub(crate) struct Model {
     pub(crate) grace: Option<Expr>,
     pub(crate) max_missed: Option<Expr>,
     pub(crate) max_age: Option<Expr>,
+    /// The calendars on whose days it does not run.
+    pub(crate) except: Vec<Expr>,
     /// The variants of `Missed` and `OnLoss`.
     pub(crate) missed: Option<Ident>,
     pub(crate) overlap: Option<Ident>,
@@ -114,6 +116,10 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         missed: word(Key::Missed).as_ref().map(variant),
         max_missed: text(Key::MaxMissed),
         max_age: text(Key::MaxAge),
+        except: match options.get(Key::Except).map(|given| &given.value) {
+            Some(Value::Texts(names)) => names.clone(),
+            _ => Vec::new(),
+        },
         overlap: word(Key::Overlap).as_ref().map(variant),
         on_loss: word(Key::OnLoss).as_ref().map(variant),
         retries: text(Key::Retries),

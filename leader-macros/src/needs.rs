@@ -19,6 +19,7 @@ const NEED_SCHEDULE: &[Key] = &[
     Key::OnLoss,
     Key::Retries,
     Key::Backoff,
+    Key::Except,
 ];
 const NO_TICKS: &str = "a `while_leading` body has no ticks; it lives as long as the leadership";
 

@@ -1,12 +1,15 @@
 //! The options between the parentheses: one table, and a parser that goes on after a mistake.
 
+mod values;
+
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
-use syn::{Expr, ExprLit, Lit, LitStr, Path, Token};
+use syn::{Expr, LitStr, Path, Token};
 
 use crate::diagnostics::{Errors, listed, nearest};
 use crate::words;
+use values::{checked, ungroup};
 
 /// An option's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,7 @@ pub(crate) enum Key {
     OnLoss,
     Retries,
     Backoff,
+    Except,
     Crate,
 }
 
@@ -40,6 +44,8 @@ enum Kind {
     Literal,
     /// A whole number, or a constant expression of type `u32`.
     Number,
+    /// One text, or an array of several.
+    Texts,
     /// One of these string literals.
     Word(&'static [&'static str]),
     /// A path.
@@ -108,6 +114,7 @@ const TABLE: &[Row] = &[
     ),
     row(Key::Retries, "retries", Kind::Number, "retries = 3"),
     row(Key::Backoff, "backoff", Kind::Text, "backoff = \"1s\""),
+    row(Key::Except, "except", Kind::Texts, "except = \"holidays\""),
     row(Key::Crate, "crate", Kind::Path, "crate = ::leader_core"),
 ];
 
@@ -134,6 +141,7 @@ impl Key {
 #[derive(Clone)]
 pub(crate) enum Value {
     Text(Expr),
+    Texts(Vec<Expr>),
     Literal(LitStr),
     Path(Path),
     Flag,
@@ -283,90 +291,6 @@ fn value(input: ParseStream<'_>, row: &Row, at: &Ident, errors: &mut Errors) -> 
         errors.add(error);
         Value::Wrong
     }))
-}
-
-/// Takes off the invisible brackets that a `macro_rules!` variable brings.
-fn ungroup(mut expr: Expr) -> Expr {
-    while let Expr::Group(group) = expr {
-        expr = *group.expr;
-    }
-    expr
-}
-
-fn checked(row: &Row, expr: Expr) -> syn::Result<Value> {
-    let Row { word, example, .. } = row;
-    match (row.kind, expr) {
-        (Kind::Text, expr @ Expr::Lit(ExprLit { lit: Lit::Str(_), .. }))
-        | (Kind::Number, expr @ Expr::Lit(ExprLit { lit: Lit::Int(_), .. })) => Ok(Value::Text(expr)),
-        (Kind::Text, Expr::Lit(other)) => Err(syn::Error::new_spanned(
-            other,
-            format!("`{word}` takes a string or a constant: write `{example}`"),
-        )),
-        (Kind::Number, other @ (Expr::Lit(_) | Expr::Unary(_))) => Err(syn::Error::new_spanned(
-            other,
-            format!("`{word}` takes a whole number or a constant: write `{example}`"),
-        )),
-        (Kind::Text | Kind::Number, expr) => Ok(Value::Text(expr)),
-        (
-            Kind::Literal,
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text), ..
-            }),
-        ) => Ok(Value::Literal(text)),
-        (
-            Kind::Word(words),
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text), ..
-            }),
-        ) => {
-            let value = text.value();
-            if words.contains(&value.as_str()) {
-                return Ok(Value::Literal(text));
-            }
-            let meant = match nearest(&value.to_lowercase(), words.iter().copied()) {
-                Some(meant) => format!("; did you mean `\"{meant}\"`?"),
-                None => ";".to_owned(),
-            };
-            let message = format!("unknown value for `{word}`{meant} expected one of: {}", quoted(words));
-            Err(syn::Error::new(text.span(), message))
-        }
-        (Kind::Word(words), other) => Err(syn::Error::new_spanned(
-            other,
-            format!("`{word}` takes one of the string literals {}", quoted(words)),
-        )),
-        (Kind::Path, Expr::Path(path)) if is_plain(&path) => absolute(path.path),
-        (Kind::Path, other) => Err(syn::Error::new_spanned(
-            other,
-            format!("`{word}` takes a path: write `{example}`"),
-        )),
-        (Kind::Literal | Kind::Flag, other) => Err(syn::Error::new_spanned(
-            other,
-            format!("`{word}` takes a string literal: write `{example}`"),
-        )),
-    }
-}
-
-fn quoted(words: &[&str]) -> String {
-    let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    listed(words.iter().map(String::as_str))
-}
-
-fn is_plain(path: &syn::ExprPath) -> bool {
-    path.qself.is_none() && path.path.segments.iter().all(|segment| segment.arguments.is_none())
-}
-
-/// A relative path would mean another thing in every module, and nothing at all inside somebody's `macro_rules!`.
-fn absolute(path: Path) -> syn::Result<Value> {
-    let first = path.segments.first().map(|segment| segment.ident.to_string());
-    if path.leading_colon.is_some() || matches!(first.as_deref(), Some("crate" | "$crate")) {
-        return Ok(Value::Path(path));
-    }
-    let segments: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-    let written = segments.join("::");
-    let message = format!(
-        "the path must be absolute: write `::{written}` for a dependency, or `crate::…` for what this crate re-exports"
-    );
-    Err(syn::Error::new_spanned(path, message))
 }
 
 #[cfg(test)]

@@ -468,7 +468,7 @@ fn a_function_with_wrong_options_keeps_its_gate() {
                 }
             }
             ::core::compile_error! {
-                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `crate`"
+                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `except`, `crate`"
             }
         "#]],
     );
@@ -595,7 +595,6 @@ fn every_key_has_its_row_and_its_example_is_right() {
         let needed = match key {
             Key::Timezone | Key::Days => r#"cron = "0 9 1-7 * MON", "#,
             Key::MaxMissed => r#"every = "1h", missed = "all", "#,
-            Key::Backoff => r#"every = "1h", retries = 3, "#,
             Key::Jitter
             | Key::Timeout
             | Key::Grace
@@ -603,7 +602,9 @@ fn every_key_has_its_row_and_its_example_is_right() {
             | Key::MaxAge
             | Key::Overlap
             | Key::OnLoss
-            | Key::Retries => r#"every = "1h", "#,
+            | Key::Retries
+            | Key::Except => r#"every = "1h", "#,
+            Key::Backoff => r#"every = "1h", retries = 3, "#,
             _ => "",
         };
         assert!(
@@ -641,6 +642,34 @@ fn a_wrong_value_is_the_only_thing_told_of_its_option() {
             );
         }
     }
+}
+
+#[test]
+fn calendars_are_one_name_or_several() {
+    let with = |value: &str| mistakes(&format!("every = \"1h\", except = {value}"), FUNCTION);
+    for right in ["\"holidays\"", "HOLIDAYS", "[\"holidays\", FREEZE]", "[\"holidays\"]"] {
+        assert!(with(right).is_empty(), "{right}");
+    }
+    for (wrong, told) in [
+        (
+            "[]",
+            "`except` names nothing: write `except = \"holidays\"`, or take it out",
+        ),
+        ("[\"a\", \"b\", \"a\"]", "`a` is named twice"),
+        (
+            "(\"a\", \"b\")",
+            "`except` takes a string or a constant, or several: write `except = \"holidays\"` or `except = [\"holidays\", \"freeze\"]`",
+        ),
+    ] {
+        assert_eq!(with(wrong), [told], "{wrong}");
+    }
+    assert_eq!(
+        mistakes("while_leading, except = \"a\"", FUNCTION),
+        ["`except` needs `cron` or `every`: a `while_leading` body has no ticks; it lives as long as the leadership"]
+    );
+    let mut errors = Errors::default();
+    let options = options::parse(parsed("every = \"1h\", except = [\"holidays\", FREEZE]"), &mut errors);
+    assert!(options.get(Key::Except).is_some() && errors.is_empty());
 }
 
 #[test]

@@ -98,6 +98,8 @@ pub struct Record {
     pub(crate) on_loss: OnLoss,
     pub(crate) retries: u32,
     pub(crate) backoff: Option<Backoff>,
+    /// The calendars on whose days it does not run.
+    pub(crate) except: &'static [&'static str],
     pub(crate) body: Option<Body>,
 }
 
@@ -146,6 +148,7 @@ impl Record {
             on_loss: OnLoss::Cancel,
             retries: 0,
             backoff: None,
+            except: &[],
             body: None,
         }
     }
@@ -245,6 +248,12 @@ impl Record {
             backoff: Some(backoff),
             ..self
         }
+    }
+
+    /// The calendars on whose days it does not run.
+    #[must_use]
+    pub const fn except(self, except: &'static [&'static str]) -> Self {
+        Self { except, ..self }
     }
 }
 
