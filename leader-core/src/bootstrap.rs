@@ -1,6 +1,7 @@
 //! The start of an instance: settings gathered, checked all at once, and the framework's thread started.
 
 mod announce;
+mod calendars;
 mod fault;
 mod hooks;
 mod jobs;
@@ -42,6 +43,7 @@ use crate::runtime::config::{Candidacy, Config};
 use crate::runtime::engine::Refused;
 use crate::runtime::shared::Shared;
 use crate::runtime::thread;
+use crate::schedule::blackout::Calendar;
 use crate::timing::Timing;
 use settings::Vars;
 use source::Source;
@@ -68,8 +70,8 @@ use unfinished::Unfinished;
 /// `LEADER_SERVICE`, `LEADER_VERSION`, `LEADER_INSTANCE_ID`, `LEADER_TTL`, `LEADER_DRAIN`, `LEADER_CAMPAIGN` (`all`, `none` or groups),
 /// `LEADER_FIRST_START`, `LEADER_EXCLUSIVE_ID`, `LEADER_SPREAD` (`on`, `off`), `LEADER_FOLLOW_STORE_CLOCK`,
 /// `LEADER_REQUIRE_STORE`, `LEADER_MAX_CONCURRENT_JOBS`, `LEADER_TIME_ZONES` (`bundled`, `system`), `LEADER_JOBS` (`all`, `none`), and for each job, in capitals and with `_` for every other
-/// character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression), `…_TIMEZONE`, `…_DAYS` (`or`, `and`), `…_GRACE` and
-/// `…_JITTER`. Each setting of a job is taken on its own: an expression from the environment keeps the attribute's time zone.
+/// character, `LEADER_JOB_PURGE_SESSIONS_CRON` or `…_EVERY` (`off`, or an expression), `…_TIMEZONE`, `…_DAYS` (`or`, `and`), `…_GRACE`,
+/// `…_JITTER` and `…_EXCEPT` (calendars with commas between them, or `none`). Each setting of a job is taken on its own: an expression from the environment keeps the attribute's time zone.
 #[must_use = "an instance starts when the builder is awaited"]
 pub fn bootstrap(store: impl IntoStore) -> Bootstrap {
     Bootstrap::new(store.into_source())
@@ -92,6 +94,7 @@ pub struct Bootstrap {
     candidacy: Candidacy,
     faults: Vec<Fault>,
     jobs: Vec<(String, JobSettings)>,
+    calendars: Vec<(String, Calendar)>,
     expected: Vec<&'static str>,
     /// Jobs besides those that the linker collected.
     records: Vec<&'static Record>,
@@ -131,6 +134,7 @@ impl Bootstrap {
             candidacy: Candidacy::All,
             faults: Vec::new(),
             jobs: Vec::new(),
+            calendars: Vec::new(),
             expected: Vec::new(),
             records: Vec::new(),
             states: States::default(),

@@ -186,8 +186,8 @@ impl Instance {
         Ok(spec.rule.schedule.count(after, until))
     }
 
-    /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual; fewer when the
-    /// schedule ends.
+    /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual or
+    /// a blackout calendar covers it; fewer when the schedule ends.
     ///
     /// These are planned instants after now by the fleet's clock, as [`jobs`](Self::jobs) has them, whoever leads; nothing is asked of the
     /// store.
@@ -196,7 +196,11 @@ impl Instance {
     /// [`NoTicks`], when the job is not this instance's, or has no schedule.
     pub fn preview(&self, job: &str, count: usize) -> Result<Vec<Planned>, NoTicks> {
         let spec = lookup::scheduled(&self.shared.config, job)?;
-        Ok(spec.rule.schedule.preview(self.shared.fleet_now(), count))
+        let planned = spec.rule.schedule.preview(self.shared.fleet_now(), count);
+        Ok(planned
+            .into_iter()
+            .map(|tick| tick.under(&spec.rule.blackouts))
+            .collect())
     }
 
     /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.

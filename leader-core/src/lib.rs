@@ -45,6 +45,7 @@ pub use job::tick::{Origin, Tick};
 #[doc = include_str!("docs/leader_only.md")]
 pub use leader_macros::leader_only;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
+pub use schedule::blackout::Calendar;
 pub use schedule::missed::{Missed, MissedReason};
 pub use schedule::{
     Cron, CronError, Days, DurationError, Every, MAX_EXPRESSION, MAX_PERIOD, MIN_PERIOD, Message, Note, PeriodError,

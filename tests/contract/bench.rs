@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
-    Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, End, JobLedger, Overlap, Passed, RedisStore,
-    Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Verdict, Want, Writer,
-    in_namespace,
+    Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, End, JobLedger, Overlap, Passed, PassedAs,
+    RedisStore, Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Verdict, Want,
+    Writer, in_namespace,
 };
-use leader_core::{Embedded, GroupName, Holder, InstanceId, JobName, MissedReason, Namespace, Ran};
+use leader_core::{Embedded, GroupName, Holder, InstanceId, JobName, Namespace, Ran};
 use leader_tests::RedisServer;
 use tokio::sync::Mutex;
 
@@ -304,9 +304,9 @@ pub(crate) fn claim(name: &str, number: u64, cursor: Timestamp, tick: Timestamp,
     }
 }
 
-pub(crate) fn passed(reason: MissedReason, first: Timestamp, last: Timestamp, count: u64) -> Passed {
+pub(crate) fn passed(reason: impl Into<PassedAs>, first: Timestamp, last: Timestamp, count: u64) -> Passed {
     Passed {
-        reason,
+        reason: reason.into(),
         first,
         last,
         count,

@@ -11,8 +11,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use leader_core::__seam::{
     Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, Found,
-    Further, JobLedger, Overlap, Passed, Pausing, Release, Renewal, Renewed, SettleBatch, Settled, StoredSchedule,
-    TakeOver, TakenOver, Verdict, Want, Writer,
+    Further, JobLedger, Overlap, Passed, PassedAs, Pausing, Release, Renewal, Renewed, SettleBatch, Settled,
+    StoredSchedule, TakeOver, TakenOver, Verdict, Want, Writer,
 };
 use leader_core::{GroupName, Holder, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -481,7 +481,10 @@ impl Pair {
             Overlap::Allow,
         ]);
         let passed = (0..self.choice.below(3)).map(|_| {
-            let reason = *self.choice.of(MissedReason::ALL);
+            // What goes on from the cursor prolongs the newest record of a blackout.
+            let blackout = self.choice.chance(50);
+            let missed = PassedAs::Missed(*self.choice.of(MissedReason::ALL));
+            let reason = if blackout { PassedAs::Blackout } else { missed };
             let first = i64::try_from(self.choice.below(50)).unwrap();
             let count = self.choice.next() % 1_000;
             (
@@ -792,7 +795,7 @@ struct Wish {
     from: At,
     want: Want,
     overlap: Overlap,
-    passed: Vec<(MissedReason, i64, i64, u64)>,
+    passed: Vec<(PassedAs, i64, i64, u64)>,
     alive: Vec<Minted>,
     further: Option<Further>,
     /// The run that is to be tried again, in place of what is wanted.
@@ -803,7 +806,7 @@ struct Wish {
 
 impl Wish {
     fn spell(&self, names: &Names) -> Claim {
-        let passed = |(reason, first, last, count): &(MissedReason, i64, i64, u64)| Passed {
+        let passed = |(reason, first, last, count): &(PassedAs, i64, i64, u64)| Passed {
             reason: *reason,
             first: after(origin(), *first),
             last: after(origin(), *last),

@@ -7,7 +7,7 @@ use leader_tests::{RedisServer, eventually};
 use crate::stage::{Ground, SOON, Stage, among_others, leads};
 
 /// As if the job's last tick had been settled so long ago.
-async fn was_last_settled(server: &RedisServer, job: &str, ago: SignedDuration) -> Timestamp {
+pub(crate) async fn was_last_settled(server: &RedisServer, job: &str, ago: SignedDuration) -> Timestamp {
     let cursor = Timestamp::now() - ago;
     let millis = cursor.as_millisecond().to_string();
     let key = format!("{{leader:off}}:job:{job}");
@@ -26,7 +26,7 @@ fn ran(ledger: &JobLedger) -> u64 {
 }
 
 /// Everything that fell due has an outcome, whatever fell due meanwhile.
-fn all_accounted_for(instance: &Instance, job: &str, since: Timestamp, ledger: &JobLedger) {
+pub(crate) fn all_accounted_for(instance: &Instance, job: &str, since: Timestamp, ledger: &JobLedger) {
     let due = instance.count_ticks(job, since, ledger.cursor.unwrap()).unwrap();
     assert_eq!(ledger.decided() + ledger.pending(), due, "{job}: {:?}", ledger.counts);
 }

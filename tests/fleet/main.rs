@@ -4,6 +4,7 @@
 #[macro_use]
 mod stage;
 mod around;
+mod blackout;
 mod bootstrap;
 mod calls;
 mod cases;

@@ -136,6 +136,28 @@ pub enum Fault {
         /// The names that exist.
         known: String,
     },
+    /// A job names a calendar that nobody gave.
+    #[error(
+        "`{job}` runs except on `{calendar}`, which nobody gave: give it with `.calendar(\"{calendar}\", ..)`; given are {known}"
+    )]
+    #[non_exhaustive]
+    UnknownCalendar {
+        /// The job.
+        job: String,
+        /// The calendar.
+        calendar: String,
+        /// The names of those that are given.
+        known: String,
+    },
+    /// A range of a calendar ends before it begins.
+    #[error("the calendar `{calendar}`: {range} end before they begin")]
+    #[non_exhaustive]
+    ReversedRange {
+        /// The calendar.
+        calendar: String,
+        /// The range.
+        range: String,
+    },
     /// A long-lived body asks for a tick.
     #[error("`{job}` is a `while_leading` body and has no tick: take a `Lead` instead")]
     #[non_exhaustive]

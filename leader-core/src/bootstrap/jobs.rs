@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Bootstrap;
+use super::calendars;
 use super::fault::Fault;
 use super::settings::{Faults, Vars, refused};
 use super::time_zones::TimeZones;
@@ -35,6 +36,8 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
     records.retain(|record| record.body.is_some());
     check_names(given, &records, faults);
     let off = jobs_off(vars, faults);
+    let mut used = BTreeSet::new();
+    calendars::check(&given.calendars, faults);
     for (at, record) in records.iter().enumerate() {
         let Some(body) = record.body else { continue };
         if let Some(other) = records[..at].last().filter(|other| other.name == record.name) {
@@ -53,9 +56,13 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
             .iter()
             .filter(|(name, _)| name == record.name)
             .map(|(_, change)| change);
-        let Some(wish) = wish::of(record, changes, vars, zones, faults) else {
+        let Some(mut wish) = wish::of(record, changes.clone(), vars, zones, faults) else {
             continue;
         };
+        if let Wish::Scheduled(rule, _) = &mut wish {
+            let names = calendars::of(record, changes, vars);
+            rule.blackouts = calendars::resolved(&given.calendars, record, &names, &rule.schedule, &mut used, faults);
+        }
         match wish {
             _ if off => {}
             Wish::Off => {}
@@ -78,6 +85,7 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
             }),
         }
     }
+    calendars::warn_of_idle(&given.calendars, &used);
     gathered
 }
 

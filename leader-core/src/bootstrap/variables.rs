@@ -33,6 +33,7 @@ const JOB_VARIABLES: &[&str] = &[
     "_JITTER",
     "_RETRIES",
     "_BACKOFF",
+    "_EXCEPT",
 ];
 
 /// How the variables of a job begin.

@@ -23,6 +23,7 @@ pub struct JobSettings {
     jitter: Option<String>,
     pub(super) retries: Option<u32>,
     pub(super) backoff: Option<String>,
+    pub(super) except: Option<Vec<String>>,
 }
 
 impl JobSettings {
@@ -65,6 +66,13 @@ impl JobSettings {
         self
     }
 
+    /// The calendars on whose days the job does not run, in place of the attribute's; none with `[""; 0]`. Each is given to
+    /// [`Bootstrap::calendar`](super::Bootstrap::calendar); one that nobody gave is an error of the start.
+    pub fn except<N: Into<String>>(mut self, calendars: impl IntoIterator<Item = N>) -> Self {
+        self.except = Some(calendars.into_iter().map(Into::into).collect());
+        self
+    }
+
     /// Takes the job off this instance's schedule.
     pub fn off(mut self) -> Self {
         self.off = true;
@@ -84,6 +92,7 @@ impl JobSettings {
             jitter: later.jitter.or(self.jitter),
             retries: later.retries.or(self.retries),
             backoff: later.backoff.or(self.backoff),
+            except: later.except.or(self.except),
         }
     }
 }
@@ -247,6 +256,7 @@ impl Wishes<'_> {
             ("jitter", changes.jitter.is_some()),
             ("retries", changes.retries.is_some()),
             ("backoff", changes.backoff.is_some()),
+            ("except", changes.except.is_some()),
         ] {
             if let Some(value) = self.var(setting) {
                 self.refuse(setting, By::Environment, &value, REASON.to_owned());

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::schedule::missed::MissedReason;
+use crate::schedule::missed::{MissedReason, PassedAs};
 
 macro_rules! words {
     ($(#[$doc:meta])* $Enum:ident { $($(#[$variant_doc:meta])* $Variant:ident = $word:literal,)* }) => {
@@ -116,6 +116,15 @@ impl Outcome {
     #[must_use]
     pub fn is_missed(self) -> bool {
         matches!(self, Self::Missed(_))
+    }
+}
+
+impl From<PassedAs> for Outcome {
+    fn from(passed: PassedAs) -> Self {
+        match passed {
+            PassedAs::Missed(reason) => Self::Missed(reason),
+            PassedAs::Blackout => Self::Blackout,
+        }
     }
 }
 

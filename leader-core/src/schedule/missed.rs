@@ -90,12 +90,28 @@ impl fmt::Display for MissedReason {
     }
 }
 
+/// What ticks that passed without a run are settled as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
+pub enum PassedAs {
+    /// Nobody ran them in time.
+    Missed(MissedReason),
+    /// A blackout calendar covers them.
+    Blackout,
+}
+
+impl From<MissedReason> for PassedAs {
+    fn from(reason: MissedReason) -> Self {
+        Self::Missed(reason)
+    }
+}
+
 /// Ticks that passed without a run, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_structs, reason = "an internal message")]
 pub struct Passed {
     /// Why.
-    pub reason: MissedReason,
+    pub reason: PassedAs,
     /// The first of them.
     pub first: jiff::Timestamp,
     /// The last of them.

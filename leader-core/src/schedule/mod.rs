@@ -5,6 +5,7 @@
 
 mod ascii;
 mod backoff;
+pub mod blackout;
 mod calendar;
 mod describe;
 mod duration;

@@ -4,6 +4,7 @@
 //! time, and the next is made from the cursor that the store answered.
 
 mod change;
+mod covered;
 mod jitter;
 mod plan;
 mod tries;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Schedule;
+use super::blackout::Blackouts;
 use super::missed::{DEFAULT_MAX_MISSED, Missed, Passed};
 pub use change::Change;
 pub(super) use jitter::mixed;
@@ -46,6 +48,8 @@ pub struct Rule {
     pub seed: u64,
     /// Whether a tick may have to be asked for again, which those after it must not overtake.
     pub one_at_a_time: bool,
+    /// What its calendars cover: ticks that pass without a run.
+    pub blackouts: Blackouts,
 }
 
 impl Rule {
@@ -61,6 +65,7 @@ impl Rule {
             jitter: Duration::ZERO,
             seed: 0,
             one_at_a_time: false,
+            blackouts: Blackouts::default(),
         }
     }
 }
@@ -205,11 +210,11 @@ impl Planner {
         let Some(plan) = self.plans.get_mut(&job) else {
             return now;
         };
-        let newest = plan.rule.newest_due(now).filter(|tick| *tick > plan.cursor);
+        let newest = plan.newest_open(now);
         let late = newest.and_then(|newest| plan.first_late(newest, now));
         plan.late_from = Some(late.map_or(now, |tick| plan.rule.due(tick)));
         let waiting = plan.waiting.map(|(tick, _)| tick);
-        let first = waiting.or_else(|| plan.rule.schedule.next(plan.cursor));
+        let first = waiting.or_else(|| plan.rule.next_open(plan.cursor));
         first.map_or(now, |tick| plan.rule.due(tick))
     }
 

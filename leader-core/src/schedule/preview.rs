@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset};
 
+use super::blackout::Blackouts;
 use super::zone::Zone;
 use super::zoned::{Change, Zoned, date_time};
 
@@ -56,11 +57,26 @@ pub enum Note {
         /// When it is shown again.
         again: Timestamp,
     },
+    /// A blackout calendar of the job covers the tick, and it does not run.
+    Blackout {
+        /// When the span ends that covers it.
+        until: Timestamp,
+    },
     /// The clock shows this time twice, and the schedule follows real time: both are ticks.
     Twice {
         /// Whether this is the second.
         second: bool,
     },
+}
+
+impl Planned {
+    /// With a note where a calendar covers it: whatever else is unusual about it, it does not run.
+    pub(crate) fn under(mut self, blackouts: &Blackouts) -> Self {
+        if let Some((_, until)) = blackouts.span_at(self.at) {
+            self.note = Some(Note::Blackout { until });
+        }
+        self
+    }
 }
 
 impl fmt::Display for Planned {
@@ -99,6 +115,7 @@ impl fmt::Display for Note {
                 )
             }
             Self::FirstOfTwo { again } => write!(f, "the clock shows this again at {again}, which is no tick"),
+            Self::Blackout { until } => write!(f, "a blackout calendar covers it until {until}, and it does not run"),
             Self::Twice { second: false } => f.write_str("the clock shows this twice, the first time"),
             Self::Twice { second: true } => f.write_str("the clock shows this twice, the second time"),
         }

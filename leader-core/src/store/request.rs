@@ -12,7 +12,7 @@ use crate::job::outcome::Ran;
 pub use crate::job::record::Overlap;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, Holder, JobName};
-pub use crate::schedule::missed::Passed;
+pub use crate::schedule::missed::{Passed, PassedAs};
 use crate::store::schedules::{StoredSchedule, Writer};
 
 /// A wish for a lease.

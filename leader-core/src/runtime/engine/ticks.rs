@@ -291,7 +291,7 @@ impl Engine {
                 self.decided(
                     job,
                     (passed.first, passed.last, passed.count),
-                    Outcome::Missed(passed.reason),
+                    Outcome::from(passed.reason),
                 );
             }
         }

@@ -54,7 +54,7 @@ impl Planner {
     /// Another schedule is in force; its ticks are those after `cursor`.
     pub fn changed(&mut self, job: usize, schedule: Schedule, cursor: Timestamp) {
         if let Some(plan) = self.plans.get_mut(&job) {
-            plan.rule.schedule = schedule;
+            plan.rule = plan.rule.clone().with_schedule(schedule);
             plan.change = Change::No;
             // What was late by the other one has been decided.
             plan.late_from = None;

@@ -27,7 +27,7 @@ impl Rule {
     }
 
     /// The newest tick that is due.
-    pub(super) fn newest_due(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(in crate::schedule) fn newest_due(&self, now: Timestamp) -> Option<Timestamp> {
         let planned = self.schedule.prev(now)?;
         if self.due(planned) <= now {
             Some(planned)

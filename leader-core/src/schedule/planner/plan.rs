@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::{AT_ONCE, Change, Rule, Step, StepKind, before};
+use super::{AT_ONCE, Change, Rule, Step, StepKind};
 use crate::schedule::Schedule;
-use crate::schedule::missed::{Missed, MissedReason, Passed};
+use crate::schedule::blackout::just_before;
+use crate::schedule::missed::{Missed, MissedReason, Passed, PassedAs};
 
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -40,16 +41,57 @@ impl Plan {
         })
     }
 
+    /// The newest tick after the cursor that is due and that no calendar covers.
+    pub(super) fn newest_open(&self, now: Timestamp) -> Option<Timestamp> {
+        let newest = self.rule.prev_open(self.rule.newest_due(now)?);
+        newest.filter(|tick| *tick > self.cursor)
+    }
+
     /// What is to become of every tick after the cursor that is due, in order.
     pub(super) fn decide(&mut self, now: Timestamp) -> Vec<Step> {
+        let mut steps = self.decide_open(now);
+        if self.rule.blackouts.is_empty() {
+            return steps;
+        }
+        let newest = self.rule.newest_due(now);
+        if let Some(tick) = newest.filter(|tick| *tick > self.cursor && steps.is_empty()) {
+            // All that is due is covered.
+            steps.push(Step {
+                tick,
+                cursor: self.cursor,
+                kind: StepKind::Settle,
+                passed: Vec::new(),
+            });
+        }
+        for step in &mut steps {
+            // With the covered ones among them, in their places.
+            let (mut cursor, mut spans) = (step.cursor, Vec::new());
+            for span in &step.passed {
+                self.rule.spans(cursor, span.last, Some(span.reason), &mut spans);
+                cursor = span.last;
+            }
+            // From here to a run's tick, or to the last of what passed, no tick is open.
+            let last = if step.kind == StepKind::Settle {
+                step.tick
+            } else {
+                just_before(step.tick)
+            };
+            self.rule.spans(cursor, last, None, &mut spans);
+            step.passed = spans;
+        }
+        steps
+    }
+
+    /// What is to become of every tick that no calendar covers.
+    fn decide_open(&mut self, now: Timestamp) -> Vec<Step> {
         let schedule = &self.rule.schedule;
-        let Some(newest) = self.rule.newest_due(now).filter(|tick| *tick > self.cursor) else {
+        let Some(newest) = self.newest_open(now) else {
             self.late_from = None;
             return Vec::new();
         };
         let first_late = self.first_late(newest, now);
         let last_missed = match first_late {
-            Some(late) => before(schedule, late),
+            Some(late) => self.rule.before_open(late),
             None => Some(newest),
         };
         let mut passed = Vec::new();
@@ -107,7 +149,7 @@ impl Plan {
                 passed: std::mem::take(&mut passed),
             });
             cursor = at;
-            tick = schedule.next(at);
+            tick = self.rule.next_open(at);
         }
         self.late_from = None;
         steps
@@ -120,19 +162,14 @@ impl Plan {
     pub(super) fn first_late(&self, newest: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let after_drain = self.late_from.and_then(|from| {
             let first = self.rule.first_due(from)?;
-            let first = if first > self.cursor {
-                first
-            } else {
-                self.rule.schedule.next(self.cursor)?
-            };
+            // The first from there on, and after the cursor, that is open.
+            let first = self.rule.next_open(just_before(first).max(self.cursor))?;
             (first <= newest).then_some(first)
         });
         let in_time = |tick: &Timestamp| *tick > self.cursor && self.rule.is_in_time(*tick, now);
         let earlier = |tick: &Timestamp| {
             let near = !self.rule.jitter.is_zero();
-            near.then(|| before(&self.rule.schedule, *tick))
-                .flatten()
-                .filter(in_time)
+            near.then(|| self.rule.before_open(*tick)).flatten().filter(in_time)
         };
         let by_age = std::iter::successors(Some(newest).filter(in_time), earlier).last();
         match (after_drain, by_age) {
@@ -171,16 +208,18 @@ impl Plan {
             up_to(Some(last), reason);
             return None;
         }
-        let first = (1..most).try_fold(last, |tick, _| before(schedule, tick).filter(|tick| *tick > cursor));
-        let cursor = up_to(first.and_then(|first| before(schedule, first)), reason);
-        schedule.next(cursor)
+        let first = (1..most).try_fold(last, |tick, _| {
+            self.rule.before_open(tick).filter(|tick| *tick > cursor)
+        });
+        let cursor = up_to(first.and_then(|first| self.rule.before_open(first)), reason);
+        self.rule.next_open(cursor)
     }
 }
 
 /// The ticks after `cursor` and up to `last`.
 fn pass(schedule: &Schedule, reason: MissedReason, cursor: Timestamp, last: Timestamp) -> Option<Passed> {
     Some(Passed {
-        reason,
+        reason: PassedAs::Missed(reason),
         first: schedule.next(cursor)?,
         last,
         count: schedule.count(cursor, last),

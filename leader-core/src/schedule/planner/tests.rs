@@ -1,7 +1,7 @@
 //! Given a cursor and a time, exactly these steps.
 
 use super::*;
-use crate::schedule::missed::MissedReason;
+use crate::schedule::missed::{MissedReason, PassedAs};
 
 fn at(text: &str) -> Timestamp {
     format!("2026-03-02T{text}Z").parse().unwrap()
@@ -21,6 +21,13 @@ fn planner(every: &str, missed: Missed, cursor: &str, late_from: Option<&str>) -
     planner
 }
 
+pub(super) fn missed(reason: PassedAs) -> MissedReason {
+    match reason {
+        PassedAs::Missed(reason) => reason,
+        PassedAs::Blackout => panic!("no calendar here"),
+    }
+}
+
 type Shown = (String, StepKind, Option<(MissedReason, u64)>);
 
 fn steps(planner: &mut Planner, now: &str) -> Vec<Shown> {
@@ -29,7 +36,7 @@ fn steps(planner: &mut Planner, now: &str) -> Vec<Shown> {
     let show = |step: Step| {
         let tick = step.tick.strftime("%H:%M:%S").to_string();
         assert!(step.passed.len() < 2, "{step:?}");
-        let passed = step.passed.first().map(|passed| (passed.reason, passed.count));
+        let passed = step.passed.first().map(|passed| (missed(passed.reason), passed.count));
         (tick, step.kind, passed)
     };
     steps.into_iter().map(show).collect()
@@ -232,7 +239,10 @@ fn catch_up(rule: Rule, cursor: &str, now: &str) -> CatchUp {
     let mut planner = Planner::default();
     planner.begin(0, rule, at(cursor), None, at(now));
     let (_, steps) = planner.due(at(now), |_| false).pop().unwrap();
-    let passed = steps[0].passed.iter().map(|passed| (passed.reason, passed.count));
+    let passed = steps[0]
+        .passed
+        .iter()
+        .map(|passed| (missed(passed.reason), passed.count));
     let step = steps
         .first()
         .map(|step| (step.tick.strftime("%H:%M:%S").to_string(), step.kind));

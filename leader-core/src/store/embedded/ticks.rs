@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{Data, Group, Time, schedules, tries};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
@@ -10,7 +12,7 @@ use crate::names::Holder;
 use crate::schedule::missed::MissedReason;
 use crate::store::ledger::{JobLedger, KEPT, LedgerRecord, OpenRun};
 use crate::store::request::{
-    Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, SettleBatch, Settled, TakeOver, TakenOver, Want,
+    Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, Passed, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
 use crate::store::tries::Found;
 
@@ -114,8 +116,11 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
         error: String::new(),
         tries: 0,
     };
-    for span in &claim.passed {
-        let outcome = Outcome::Missed(span.reason);
+    for (at, span) in claim.passed.iter().enumerate() {
+        let outcome = Outcome::from(span.reason);
+        if at == 0 && outcome == Outcome::Blackout && prolong(job, batch, span, cursor, time) {
+            continue;
+        }
         write(job, passed(span.first, span.last, span.count, outcome));
     }
     if scheduled {
@@ -167,6 +172,25 @@ fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> Cl
     group.beats.insert(fence, time.moment);
     group.jobs.entry(claim.job.clone()).or_default().open.push(run);
     ClaimReply::Won { fence }
+}
+
+/// A blackout that goes on is one record, however many of its ticks are settled one by one: whether it was prolonged.
+fn prolong(job: &mut JobLedger, batch: &ClaimBatch, span: &Passed, cursor: Timestamp, time: Time) -> bool {
+    // The newest of what did not run, as Redis keeps it in a list of its own.
+    let newest = job.records.iter_mut().find(|record| !record.outcome.is_ran());
+    let instance = batch.holder.instance();
+    let goes_on = |record: &&mut LedgerRecord| {
+        let same = (record.outcome, record.term) == (Outcome::Blackout, batch.term) && record.instance == instance;
+        same && record.last == cursor
+    };
+    let Some(record) = newest.filter(goes_on) else {
+        return false;
+    };
+    record.last = span.last;
+    record.count += span.count;
+    (record.settled_at, record.claimed_at) = (time.wall, time.wall);
+    *job.counts.entry(Outcome::Blackout).or_default() += span.count;
+    true
 }
 
 /// Asks the runs of the job to end; those that were asked long ago, and have not, are closed.

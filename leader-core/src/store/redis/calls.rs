@@ -84,7 +84,7 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
         }
         call.push(claim.passed.len());
         for passed in &claim.passed {
-            call.push(Outcome::Missed(passed.reason));
+            call.push(Outcome::from(passed.reason));
             call.push(passed.first.as_millisecond());
             call.push(passed.last.as_millisecond());
             call.push(passed.count);

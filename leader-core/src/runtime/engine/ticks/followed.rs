@@ -22,10 +22,7 @@ impl Engine {
             // One that cannot be read is replaced before anything is decided.
             stored.text.parse().unwrap_or_else(|_| own.schedule.clone())
         };
-        Rule {
-            schedule,
-            ..own.clone()
-        }
+        own.clone().with_schedule(schedule)
     }
 
     /// Follows the schedule in force, or sees to it that this instance's own comes into force.

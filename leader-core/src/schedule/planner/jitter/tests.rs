@@ -166,7 +166,10 @@ type Shown = (String, StepKind, Option<(MissedReason, u64)>);
 fn shown(planner: &mut Planner, now: &str) -> Vec<Shown> {
     let show = |step: Step| {
         let tick = step.tick.strftime("%H:%M:%S").to_string();
-        let passed = step.passed.first().map(|passed| (passed.reason, passed.count));
+        let passed = step
+            .passed
+            .first()
+            .map(|passed| (crate::schedule::planner::tests::missed(passed.reason), passed.count));
         (tick, step.kind, passed)
     };
     steps(planner, now).into_iter().map(show).collect()

@@ -51,6 +51,19 @@ local function pass(job, passed, first, last, number, outcome)
   count(job, 'schedule', outcome, number)
 end
 
+-- A blackout that goes on is one record, however many of its ticks are settled one by one: whether it was prolonged.
+local function prolong(job, passed, last, number, cursor)
+  local newest = call('LINDEX', passed, 0)
+  local first, upto, many, rest, tail =
+    match(newest or '', '^(%-?%d+)|(%-?%d+)|(%d+)|(blackout|schedule|0|[^|]*|[^|]*)|%-?%d+|%-?%d+(|.*)$')
+  if not first or tonumber(upto) ~= cursor or rest ~= concat({ 'blackout|schedule|0', term, holder }, '|') then
+    return false
+  end
+  call('LSET', passed, 0, concat({ first, last, format('%.0f', many + number), rest, now_text, now_text }, '|') .. tail)
+  count(job, 'schedule', 'blackout', number)
+  return true
+end
+
 -- Asks runs to end; those that were asked long ago, and have not, are closed. Gives those that are left.
 local function replace(job, ran, open)
   local left = {}
@@ -286,7 +299,10 @@ for i = 1, tonumber(ARGV[8]) do
       verdict = 'busy'
     else
       for p = first_passed, first_passed + 4 * passes - 1, 4 do
-        pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p])
+        local goes_on = ARGV[p] == 'blackout' and p == first_passed and prolong(job, passed, ARGV[p + 2], ARGV[p + 3], cursor)
+        if not goes_on then
+          pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p])
+        end
       end
       if waiting and want ~= 'waited' and scheduled then
         -- A later tick stands for it; one that is only settled has passed as well.
