@@ -3,6 +3,7 @@
 mod announce;
 mod calendars;
 mod fault;
+mod history;
 mod hooks;
 mod jobs;
 mod settings;
@@ -44,6 +45,7 @@ use crate::runtime::engine::Refused;
 use crate::runtime::shared::Shared;
 use crate::runtime::thread;
 use crate::schedule::blackout::Calendar;
+use crate::store::ledger::Keep;
 use crate::timing::Timing;
 use settings::Vars;
 use source::Source;
@@ -95,6 +97,7 @@ pub struct Bootstrap {
     faults: Vec<Fault>,
     jobs: Vec<(String, JobSettings)>,
     calendars: Vec<(String, Calendar)>,
+    keep: Keep,
     expected: Vec<&'static str>,
     /// Jobs besides those that the linker collected.
     records: Vec<&'static Record>,
@@ -135,6 +138,7 @@ impl Bootstrap {
             faults: Vec::new(),
             jobs: Vec::new(),
             calendars: Vec::new(),
+            keep: Keep::default(),
             expected: Vec::new(),
             records: Vec::new(),
             states: States::default(),
@@ -347,7 +351,7 @@ impl Bootstrap {
         let wall_ahead = self.wall_ahead;
         let (config, source) = settings::check(self)?;
         let bound = config.timing.operation();
-        let (store, clock) = source.open(&config.namespace, bound);
+        let (store, clock) = source.open(&config.namespace, bound, config.keep.clone());
         let clock = wall_ahead.map_or(clock, Clock::ahead);
         let config = Config { clock, ..config };
         let gate = |group: &GroupName| Arc::new(Gate::new(group.clone(), config.clock.clone()));

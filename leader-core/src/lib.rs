@@ -52,6 +52,7 @@ pub use schedule::{
     Planned, Schedule, ScheduleError, TZDB_VERSION, Zone, ZoneError, parse_duration,
 };
 pub use store::embedded::Embedded;
+pub use store::ledger::{Keep, Trimmed};
 pub use store::{
     EarlierSchedule, Finding, FindingKind, JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind, StoredSchedule,
 };
@@ -71,5 +72,11 @@ pub mod __seam {
     #[must_use]
     pub fn in_namespace(store: crate::Embedded, namespace: &crate::Namespace) -> crate::Embedded {
         store.in_namespace(namespace)
+    }
+
+    /// An embedded store that keeps so many records.
+    #[must_use]
+    pub fn keeping(store: crate::Embedded, keep: crate::Keep) -> crate::Embedded {
+        store.keeping(keep)
     }
 }

@@ -8,9 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
     Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, End, JobLedger, Overlap, Passed, PassedAs,
     RedisStore, Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Verdict, Want,
-    Writer, in_namespace,
+    Writer, in_namespace, keeping,
 };
-use leader_core::{Embedded, GroupName, Holder, InstanceId, JobName, Namespace, Ran};
+use leader_core::{Embedded, GroupName, Holder, InstanceId, JobName, Keep, Namespace, Ran};
 use leader_tests::RedisServer;
 use tokio::sync::Mutex;
 
@@ -66,6 +66,16 @@ impl Bench {
         let namespace = fresh_namespace();
         let store = Arc::new(in_namespace(Embedded::new(), &namespace));
         Self::on(store, namespace, None)
+    }
+
+    /// The same kind of store, on its own group, which keeps so much.
+    pub(crate) fn keeping(&self, keep: Keep) -> Self {
+        let namespace = fresh_namespace();
+        let store: Arc<dyn Store> = match &self.server {
+            Some(server) => Arc::new(RedisStore::new(&server.info(), &namespace, BOUND).keeping(keep)),
+            None => Arc::new(keeping(in_namespace(Embedded::new(), &namespace), keep)),
+        };
+        Self::on(store, namespace, self.server.clone())
     }
 
     pub(crate) async fn redis() -> Self {

@@ -19,4 +19,5 @@ mod roster;
 mod schedules;
 mod ticks;
 mod tries;
+mod trimming;
 mod vacancies;

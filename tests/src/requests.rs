@@ -25,8 +25,14 @@ impl Request {
     pub fn marker(self) -> &'static str {
         let script = match self {
             Self::Campaign => include_str!("../../leader-core/src/store/redis/scripts/campaign.lua"),
-            Self::Claim => include_str!("../../leader-core/src/store/redis/scripts/claim.lua"),
-            Self::Settlement => include_str!("../../leader-core/src/store/redis/scripts/settle.lua"),
+            Self::Claim => concat!(
+                include_str!("../../leader-core/src/store/redis/scripts/records.lua"),
+                include_str!("../../leader-core/src/store/redis/scripts/claim.lua")
+            ),
+            Self::Settlement => concat!(
+                include_str!("../../leader-core/src/store/redis/scripts/records.lua"),
+                include_str!("../../leader-core/src/store/redis/scripts/settle.lua")
+            ),
             Self::TakeOver => include_str!("../../leader-core/src/store/redis/scripts/take_over.lua"),
             Self::Renewal => include_str!("../../leader-core/src/store/redis/scripts/renew.lua"),
         };

@@ -3,6 +3,7 @@
 use super::settings::{MAX_LABEL, MAX_LABELS};
 use crate::names::NameError;
 use crate::schedule::ScheduleError;
+use crate::store::ledger::MOST_KEPT;
 use crate::store::{Finding, StoreError};
 use crate::timing::TimingError;
 
@@ -225,6 +226,19 @@ pub enum Fault {
         "`.exclusive_id(true)`, or LEADER_EXCLUSIVE_ID, needs an id that a restarted process has again: give it with `.instance_id(..)` or LEADER_INSTANCE_ID"
     )]
     ExclusiveWithoutId,
+    /// Nothing, or too much, of the past is to be kept.
+    #[error(
+        "`.history(..)` with {runs} runs, {others} other records and an age of {age:?} is refused: keep 1 to {MOST_KEPT} of each, for at least 1s"
+    )]
+    #[non_exhaustive]
+    History {
+        /// Of runs.
+        runs: usize,
+        /// Of ticks that did not run.
+        others: usize,
+        /// How old they may be.
+        age: std::time::Duration,
+    },
     /// No job may run.
     #[error(
         "`.max_concurrent_jobs(0)` would run no job at all: give at least 1, or take jobs off the schedule with `.disable(..)` or LEADER_JOBS=none"

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::fault::{BootstrapError, Fault};
 use super::source::Source;
 use super::time_zones::TimeZones;
-use super::{Bootstrap, jobs, variables};
+use super::{Bootstrap, history, jobs, variables};
 use crate::clock::Clock;
 use crate::job::record::{Overlap, Record};
 use crate::names::{GroupName, Holder, InstanceId, Namespace, ServiceName};
@@ -156,6 +156,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .unwrap_or(given.drain);
     let first_start = faults.keep(vars.flag("LEADER_FIRST_START")).unwrap_or(false) || given.first_start;
     faults.keep(vars.flag("LEADER_REQUIRE_STORE"));
+    history::check(&given.keep, &mut faults);
     let max_concurrent_jobs = max_concurrent_jobs(vars, given.max_concurrent_jobs, &mut faults);
     let candidacy = candidacy(vars, given.candidacy.clone(), &mut faults);
     let source = std::mem::replace(&mut given.source, Err(Fault::NoStore));
@@ -211,6 +212,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         around: given.around,
         on_failure: given.on_failure,
         max_concurrent_jobs,
+        keep: given.keep,
         groups: gathered.groups,
         jobs: gathered.jobs,
         lives: gathered.lives,

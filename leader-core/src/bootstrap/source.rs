@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::names::Namespace;
 use crate::store::Store;
 use crate::store::embedded::Embedded;
+use crate::store::ledger::Keep;
 #[cfg(feature = "redis")]
 use crate::store::redis::RedisStore;
 
@@ -62,14 +63,17 @@ impl Source {
         not(feature = "redis"),
         allow(unused_variables, reason = "the embedded store has no keys and never waits")
     )]
-    pub(super) fn open(self, namespace: &Namespace, bound: Duration) -> (Arc<dyn Store>, Clock) {
+    pub(super) fn open(self, namespace: &Namespace, bound: Duration, keep: Keep) -> (Arc<dyn Store>, Clock) {
         match self.0 {
             Kind::Embedded(embedded) => {
                 let clock = embedded.clock().clone();
-                (Arc::new(embedded.in_namespace(namespace)), clock)
+                (Arc::new(embedded.in_namespace(namespace).keeping(keep)), clock)
             }
             #[cfg(feature = "redis")]
-            Kind::Redis(info) => (Arc::new(RedisStore::new(&info, namespace, bound)), Clock::system()),
+            Kind::Redis(info) => (
+                Arc::new(RedisStore::new(&info, namespace, bound).keeping(keep)),
+                Clock::system(),
+            ),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::job::record::{Body, OnLoss, Overlap};
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
 use crate::schedule::Backoff;
 use crate::schedule::planner::Rule;
+use crate::store::ledger::Keep;
 use crate::timing::Timing;
 
 /// An instance's settings.
@@ -49,6 +50,8 @@ pub(crate) struct Config {
     pub(crate) on_failure: Vec<Hook>,
     /// The most job bodies at once; `None` for as many as come.
     pub(crate) max_concurrent_jobs: Option<NonZeroUsize>,
+    /// How much of each job's past is kept.
+    pub(crate) keep: Keep,
     pub(crate) groups: Vec<GroupName>,
     pub(crate) jobs: Vec<JobSpec>,
     pub(crate) lives: Vec<LifeSpec>,

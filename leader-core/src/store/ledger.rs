@@ -1,6 +1,7 @@
 //! What the store has recorded of a job.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -9,8 +10,62 @@ use crate::job::tick::Origin;
 use crate::store::schedules::{EarlierSchedule, StoredSchedule};
 use crate::store::tries::Pausing;
 
-/// How many records of runs, and as many of ticks that did not run, are kept for each job.
-pub const KEPT: usize = 256;
+/// How many records of runs, and as many of ticks that did not run, are kept for each job unless it is said otherwise.
+pub const KEPT: usize = 1_000;
+
+/// The most that may be asked to be kept of each.
+pub(crate) const MOST_KEPT: usize = 100_000;
+
+/// How much of each job's past is kept; given to [`Bootstrap::history`](crate::Bootstrap::history).
+///
+/// Runs, and ticks that did not run, have bounds of their own, so that a job that is skipped often does not lose the records of its runs.
+/// What is trimmed is told: the counts of outcomes are never cut, and [`Instance::explain`](crate::Instance::explain) says that the details are
+/// gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "it is given to `bootstrap(..).history(keep)`"]
+pub struct Keep {
+    pub(crate) runs: usize,
+    pub(crate) others: usize,
+    pub(crate) age: Duration,
+}
+
+impl Default for Keep {
+    /// 1,000 runs and 1,000 other records of each job, none older than 90 days.
+    fn default() -> Self {
+        Self {
+            runs: KEPT,
+            others: KEPT,
+            age: Duration::from_secs(90 * 86_400),
+        }
+    }
+}
+
+impl Keep {
+    /// So many runs; 1 to 100,000, anything else is an error of the start.
+    pub fn runs(self, runs: usize) -> Self {
+        Self { runs, ..self }
+    }
+
+    /// So many records of ticks that did not run, each of which may stand for many; 1 to 100,000, anything else is an error of the start.
+    pub fn others(self, others: usize) -> Self {
+        Self { others, ..self }
+    }
+
+    /// Records that were settled longer ago go with the next one that is written; the newest stays. At least 1 s.
+    pub fn age(self, age: Duration) -> Self {
+        Self { age, ..self }
+    }
+}
+
+/// Up to which tick details may be gone.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Trimmed {
+    /// The last tick of a run whose record is gone.
+    pub runs: Option<Timestamp>,
+    /// The last tick without a run whose record is gone.
+    pub others: Option<Timestamp>,
+}
 
 /// A job's part of the ledger: what became of every due tick since the job was first seen.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -26,12 +81,14 @@ pub struct JobLedger {
     pub open: Vec<OpenRun>,
     /// The tick that waits for an earlier run to end, as `overlap = "wait"` has it.
     pub waiting: Option<Timestamp>,
-    /// The newest records, newest first; at most 256 runs and as many others.
+    /// The newest records, newest first; 1,000 runs and as many others at the most, unless [`Keep`] says otherwise.
     pub records: Vec<LedgerRecord>,
     /// The schedule in force. `None`: the store keeps none.
     pub schedule: Option<StoredSchedule>,
     /// Those before it, newest first; at most 32. Where the store has lost what it knew there may be gaps between them.
     pub schedules: Vec<EarlierSchedule>,
+    /// Up to which tick details may be gone.
+    pub trimmed: Trimmed,
 }
 
 impl JobLedger {

@@ -7,6 +7,7 @@ mod roster;
 mod schedules;
 mod ticks;
 mod tries;
+mod trim;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +20,7 @@ use tokio::sync::broadcast;
 
 use crate::clock::{Clock, Moment};
 use crate::names::{GroupName, Holder, JobName, Namespace};
-use crate::store::ledger::JobLedger;
+use crate::store::ledger::{JobLedger, Keep};
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, SettleBatch, Settled,
     TakeOver, TakenOver, Told,
@@ -50,6 +51,7 @@ pub struct Embedded {
     shared: Arc<Shared>,
     namespace: Namespace,
     pub(crate) manual_ticks: bool,
+    keep: Keep,
 }
 
 struct Shared {
@@ -170,6 +172,7 @@ impl Embedded {
             }),
             namespace: Namespace::default(),
             manual_ticks: false,
+            keep: Keep::default(),
         }
     }
 
@@ -182,6 +185,24 @@ impl Embedded {
     pub(crate) fn in_namespace(self, namespace: &Namespace) -> Self {
         let namespace = namespace.clone();
         Self { namespace, ..self }
+    }
+
+    /// The same store, which keeps so many records of each job that is written of through this handle.
+    #[must_use]
+    pub(crate) fn keeping(self, keep: Keep) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// Keeps what was recorded of some jobs within its bounds.
+    fn trim<'a>(&self, data: &mut Data, group: &GroupName, jobs: impl Iterator<Item = &'a JobName>, time: Time) {
+        let Some(group) = data.groups.get_mut(group) else {
+            return;
+        };
+        for job in jobs {
+            if let Some(job) = group.jobs.get_mut(job) {
+                trim::trim(job, &self.keep, time.wall);
+            }
+        }
     }
 
     fn tell(&self, group: GroupName, hint: Hint) {
@@ -275,7 +296,12 @@ impl Store for Embedded {
         Box::pin(self.later(move |data, time| {
             batches
                 .iter()
-                .map(|batch| Ok(ticks::claim(data, batch, time)))
+                .map(|batch| {
+                    let answer = ticks::claim(data, batch, time);
+                    let jobs = batch.claims.iter().map(|claim| &claim.job);
+                    self.trim(data, &batch.group, jobs, time);
+                    Ok(answer)
+                })
                 .collect()
         }))
     }
@@ -284,7 +310,12 @@ impl Store for Embedded {
         Box::pin(self.later(move |data, time| {
             batches
                 .iter()
-                .map(|batch| Ok(ticks::settle(data, batch, time)))
+                .map(|batch| {
+                    let answer = ticks::settle(data, batch, time);
+                    let jobs = batch.ends.iter().map(|end| &end.job);
+                    self.trim(data, &batch.group, jobs, time);
+                    Ok(answer)
+                })
                 .collect()
         }))
     }

@@ -10,7 +10,7 @@ use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
 use crate::names::Holder;
 use crate::schedule::missed::MissedReason;
-use crate::store::ledger::{JobLedger, KEPT, LedgerRecord, OpenRun};
+use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
 use crate::store::request::{
     Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, Passed, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
@@ -293,12 +293,6 @@ fn write(job: &mut JobLedger, record: LedgerRecord) {
     if record.origin == Origin::Schedule {
         *job.counts.entry(record.outcome).or_default() += record.count;
     }
-    let ran = record.outcome.is_ran();
-    // In the order of writing, as Redis keeps them: what was written last is the last to go.
+    // In the order of writing, as Redis keeps them: what was written last is the last to be trimmed.
     job.records.insert(0, record);
-    if job.records.iter().filter(|kept| kept.outcome.is_ran() == ran).count() > KEPT
-        && let Some(oldest) = job.records.iter().rposition(|kept| kept.outcome.is_ran() == ran)
-    {
-        job.records.remove(oldest);
-    }
 }

@@ -279,6 +279,8 @@ pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger,
         match field {
             "since" => ledger.since = Some(instant(value)?),
             "cursor" => ledger.cursor = Some(instant(value)?),
+            "trimmed:ran" => ledger.trimmed.runs = Some(instant(value)?),
+            "trimmed:passed" => ledger.trimmed.others = Some(instant(value)?),
             "waiting" => ledger.waiting = Some(instant(value)?),
             "open" => ledger.open = value.split_whitespace().map(open_run).collect::<Result<_, _>>()?,
             error if error.starts_with("e:") => errors.push((&field[2..], value)),

@@ -8,7 +8,7 @@ use super::keys::Keys;
 use super::script::{self, Call};
 use crate::job::outcome::Outcome;
 use crate::names::GroupName;
-use crate::store::ledger::KEPT;
+use crate::store::ledger::Keep;
 use crate::store::request::{Campaign, Claim, ClaimBatch, End, Want};
 use crate::store::schedules::KEPT_SCHEDULES;
 use crate::store::tries::Further;
@@ -37,7 +37,7 @@ pub(super) fn campaign(keys: &Keys, requests: &[Campaign]) -> Cmd {
 }
 
 /// Claims ticks of one group.
-pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
+pub(super) fn claim(keys: &Keys, keep: &Keep, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
     let group = &batch.group;
     let mut call = Call::default()
         .key(keys.lease(group))
@@ -49,7 +49,7 @@ pub(super) fn claim(keys: &Keys, batch: &ClaimBatch, claims: &[Claim]) -> Cmd {
         .arg(batch.known)
         .arg(batch.silence.as_millis())
         .arg(batch.connected.as_millis())
-        .arg(KEPT)
+        .arg(kept(keep))
         .arg(batch.claiming)
         .arg(claims.len())
         .arg(batch.patience.as_millis())
@@ -101,9 +101,14 @@ fn further(further: &Further) -> String {
     format!("{retries} {} {}", millis(first), millis(most))
 }
 
+/// How many runs and other records are kept, and for how many ms.
+fn kept(keep: &Keep) -> String {
+    format!("{} {} {}", keep.runs, keep.others, millis(keep.age))
+}
+
 /// Records how runs of one group ended.
-pub(super) fn settle(keys: &Keys, group: &GroupName, ends: &[End]) -> Cmd {
-    let mut call = Call::default().key(keys.beats(group)).arg(KEPT);
+pub(super) fn settle(keys: &Keys, keep: &Keep, group: &GroupName, ends: &[End]) -> Cmd {
+    let mut call = Call::default().key(keys.beats(group)).arg(kept(keep));
     let jobs = keys.jobs(group);
     for end in ends {
         call.push_key(jobs.job(&end.job));

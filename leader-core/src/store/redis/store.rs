@@ -15,7 +15,7 @@ use super::keys::Keys;
 use super::script::{self, Call};
 use super::subscription::Subscription;
 use crate::names::{GroupName, Holder, JobName, Namespace};
-use crate::store::ledger::JobLedger;
+use crate::store::ledger::{JobLedger, Keep};
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Replaced, SettleBatch,
     Settled, TakeOver, TakenOver, Told,
@@ -37,6 +37,7 @@ pub struct RedisStore {
     /// Everything else.
     commands: Connection,
     bound: Duration,
+    keep: Keep,
 }
 
 impl RedisStore {
@@ -50,7 +51,14 @@ impl RedisStore {
             commands: Connection::new(info, "commands"),
             info: info.clone(),
             bound,
+            keep: Keep::default(),
         }
+    }
+
+    /// The same store, which keeps so many records of each job that it writes of.
+    #[must_use]
+    pub fn keeping(self, keep: Keep) -> Self {
+        Self { keep, ..self }
     }
 
     async fn query(&self, connection: &Connection, commands: Vec<Cmd>) -> Vec<Result<Value, StoreError>> {
@@ -211,7 +219,9 @@ impl Store for RedisStore {
     fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed> {
         Box::pin(async move {
             let chunks = |batch: &ClaimBatch| -> Vec<(usize, Cmd)> {
-                let chunk = |claims: &[crate::store::Claim]| (claims.len(), calls::claim(&self.keys, batch, claims));
+                let chunk = |claims: &[crate::store::Claim]| {
+                    (claims.len(), calls::claim(&self.keys, &self.keep, batch, claims))
+                };
                 if batch.claims.is_empty() {
                     // Whose the lease is, is told all the same.
                     return vec![chunk(&[])];
@@ -251,7 +261,7 @@ impl Store for RedisStore {
                 commands.extend(
                     chunks
                         .iter()
-                        .map(|chunk| calls::settle(&self.keys, &batch.group, chunk)),
+                        .map(|chunk| calls::settle(&self.keys, &self.keep, &batch.group, chunk)),
                 );
             }
             let mut replies = self.query(&self.commands, commands).await.into_iter();

@@ -1,7 +1,7 @@
 -- Claims ticks: checks the lease, settles dead runs or has them tried again, settles what has passed, moves the cursor, mints the fence and
 -- writes the run's start, all in one step.
 -- KEYS: 1 lease, 2 state, 3 fence, 4 beats, then for each claim: job, ran, passed
--- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 records kept, 7 lowest number of a claim
+-- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 runs and other records kept and for how many ms, 7 lowest number of a claim
 --       whose answer may not be known yet, 8 number of claims, 9 ms that a replaced run may take to end, 10 version and 11 time zones of
 --       who writes a schedule, 12 earlier schedules kept;
 --       then for each claim: number, tick ms, cursor ms, want, overlap, n, n fences, m, m times (reason, first, last, count),
@@ -15,7 +15,8 @@ if held ~= ARGV[1] or call('HGET', KEYS[2], 'term') ~= ARGV[2] then
 end
 local holder, term = ARGV[1], ARGV[2]
 local silence, connected = tonumber(ARGV[4]), tonumber(ARGV[5])
-local kept = tonumber(ARGV[6])
+local runs_kept, others_kept, kept_for = match(ARGV[6], '^(%d+) (%d+) (%d+)$')
+local most = { ran = tonumber(runs_kept), passed = tonumber(others_kept) }
 local claiming = tonumber(ARGV[7])
 local patience = tonumber(ARGV[9])
 local time = call('TIME')
@@ -27,9 +28,11 @@ local fence = math.max(tonumber(call('GET', KEYS[3])) or 0, micros - 1, tonumber
 local begun = {}
 local minted = false
 
-local function record(key, line)
-  if call('LPUSH', key, line) > kept then
-    call('LTRIM', key, 0, kept - 1)
+local function record(job, key, part, line)
+  local field = 'kept:' .. part
+  local said = keep_record(key, line, most[part], tonumber(kept_for), now, call('HGET', job, field))
+  if said then
+    call('HSET', job, field, said)
   end
 end
 
@@ -41,13 +44,13 @@ end
 local function close(job, ran, run, outcome, error)
   call('HDEL', KEYS[4], run.fence, 'x' .. run.fence)
   begun[run.fence] = nil
-  record(ran, concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, error, run.tries }, '|'))
+  record(job, ran, 'ran', concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, error, run.tries }, '|'))
   count(job, run.origin, outcome, 1)
 end
 
 -- A tick of the schedule that did not run.
 local function pass(job, passed, first, last, number, outcome)
-  record(passed, concat({ first, last, number, outcome, 'schedule', '0', term, holder, now_text, now_text, '', '0' }, '|'))
+  record(job, passed, 'passed', concat({ first, last, number, outcome, 'schedule', '0', term, holder, now_text, now_text, '', '0' }, '|'))
   count(job, 'schedule', outcome, number)
 end
 
