@@ -14,7 +14,7 @@ use leader_core::__seam::{
     Further, JobLedger, Overlap, Passed, PassedAs, Pausing, Release, Renewal, Renewed, SettleBatch, Settled,
     StoredSchedule, TakeOver, TakenOver, Verdict, Want, Writer,
 };
-use leader_core::{GroupName, Holder, MissedReason, Origin, Outcome, Ran, ServiceName};
+use leader_core::{GroupName, Holder, Keep, MissedReason, Origin, Outcome, Ran, ServiceName};
 
 use crate::bench::{Bench, LONG, after, group, holder, job, process};
 
@@ -32,6 +32,11 @@ const VERSIONS: [&str; 3] = ["", "1.2", "2.0|x\n"];
 /// Both clocks count whole milliseconds: after this span a lease, a line or a silence of 1 ms is over in both.
 const OVER: Duration = Duration::from_millis(4);
 const INSTANT: Duration = Duration::from_millis(1);
+
+/// So little that a sequence trims.
+fn little() -> Keep {
+    Keep::default().runs(3).others(4)
+}
 
 #[tokio::test]
 async fn both_stores_answer_alike() {
@@ -162,8 +167,8 @@ impl Pair {
             seed,
             choice: Choice(seed),
             sides: [
-                (Bench::embedded(), Names::default()),
-                (Bench::redis().await, Names::default()),
+                (Bench::embedded().keeping(little()), Names::default()),
+                (Bench::redis().await.keeping(little()), Names::default()),
             ],
             groups: [group("x"), group("y")],
             holders: [holder("a"), process("a", 8), holder("b")],
@@ -897,6 +902,7 @@ struct Ledger {
     open: Vec<Run>,
     waiting: Option<At>,
     records: Vec<Record>,
+    trimmed: (Option<At>, Option<At>),
     schedule: Option<Kept>,
     schedules: Vec<(Kept, At)>,
 }
@@ -983,6 +989,10 @@ impl Ledger {
             open,
             waiting: ledger.waiting.map(|at| names.instant(at)),
             records,
+            trimmed: (
+                ledger.trimmed.runs.map(|at| names.instant(at)),
+                ledger.trimmed.others.map(|at| names.instant(at)),
+            ),
         }
     }
 }

@@ -279,8 +279,8 @@ pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger,
         match field {
             "since" => ledger.since = Some(instant(value)?),
             "cursor" => ledger.cursor = Some(instant(value)?),
-            "trimmed:ran" => ledger.trimmed.runs = Some(instant(value)?),
-            "trimmed:passed" => ledger.trimmed.others = Some(instant(value)?),
+            "kept:ran" => ledger.trimmed.runs = trimmed(value)?,
+            "kept:passed" => ledger.trimmed.others = trimmed(value)?,
             "waiting" => ledger.waiting = Some(instant(value)?),
             "open" => ledger.open = value.split_whitespace().map(open_run).collect::<Result<_, _>>()?,
             error if error.starts_with("e:") => errors.push((&field[2..], value)),
@@ -302,6 +302,12 @@ pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger,
     }
     ledger.sort_records();
     Ok(ledger)
+}
+
+/// Up to which tick details are gone, behind when it is worth looking for old ones.
+fn trimmed(text: &str) -> Result<Option<Timestamp>, StoreError> {
+    let (_, tick) = text.split_once('|').ok_or_else(|| odd("mark of what was trimmed"))?;
+    (!tick.is_empty()).then(|| instant(tick)).transpose()
 }
 
 fn origin(word: &str) -> Result<Origin, StoreError> {
