@@ -1,5 +1,6 @@
 //! A handle on a running instance.
 
+mod history;
 mod lookup;
 mod signals;
 mod status;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
+pub use history::History;
 pub use lookup::NoTicks;
 use signals::Signals;
 pub use status::{FleetError, GroupWatch, JobStatus, LedgerError, UnknownGroup};

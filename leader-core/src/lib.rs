@@ -29,8 +29,8 @@ pub use clock::{Clock, Moment};
 pub use election::{Lost, Oddity};
 pub use event::{Event, Events, EventsError, Stamped};
 pub use instance::{
-    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, Instance, JobStatus, LedgerError, Load, Member, NoTicks,
-    StepDownError, UnknownGroup, WhileLeading,
+    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, History, Instance, JobStatus, LedgerError, Load, Member,
+    NoTicks, StepDownError, UnknownGroup, WhileLeading,
 };
 pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};
@@ -52,6 +52,7 @@ pub use schedule::{
     Planned, Schedule, ScheduleError, TZDB_VERSION, Zone, ZoneError, parse_duration,
 };
 pub use store::embedded::Embedded;
+pub use store::explain::{Explanation, Fate, OtherRun};
 pub use store::ledger::{Keep, Trimmed};
 pub use store::{
     EarlierSchedule, Finding, FindingKind, JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind, StoredSchedule,

@@ -12,6 +12,7 @@ mod catch_up;
 mod clocks;
 mod edits;
 mod events;
+mod explain;
 mod freeze;
 mod herd;
 mod hooks;

@@ -153,6 +153,15 @@ impl OpenRun {
     }
 }
 
+impl LedgerRecord {
+    /// How long the run took, from its claim to its settlement with all its tries; zero without a run.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        let took = self.settled_at.duration_since(self.claimed_at);
+        took.try_into().unwrap_or_default()
+    }
+}
+
 /// One record: a run that ended, or a span of ticks that did not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

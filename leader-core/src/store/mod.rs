@@ -20,6 +20,7 @@ use crate::names::{GroupName, JobName};
 
 pub(crate) mod embedded;
 pub(crate) mod error;
+pub(crate) mod explain;
 pub(crate) mod finding;
 pub(crate) mod ledger;
 #[cfg(feature = "redis")]

@@ -17,8 +17,38 @@ use crate::meter::command;
 const CLAIMS: usize = 128;
 const ROUNDS: u64 = 100;
 
+/// The microseconds that a read of a full ledger takes, parsed, and how many records that is.
+async fn full_ledger(server: &RedisServer) -> (u128, usize) {
+    server.command(&["FLUSHALL"]).await;
+    let line = |n: usize, outcome: &str| {
+        let at = 1_790_000_000_000 + 1_000 * n;
+        format!("{at}|{at}|1|{outcome}|schedule|{n}|7|bench#0000000000000001|{at}|{at}||1")
+    };
+    for (list, outcome) in [("ran", "ran.ok"), ("passed", "overlap_skipped")] {
+        let key = format!("{{leader:default}}:{list}:job-0");
+        for n in 0..1000 {
+            server.command(&["LPUSH", &key, &line(n, outcome)]).await;
+        }
+    }
+    let info = parse(&server.url()).expect("a URL");
+    let store = RedisStore::new(&info, &Namespace::default(), Duration::from_secs(1));
+    let (group, job) = (
+        GroupName::new("default").expect("legal"),
+        JobName::new("job-0").expect("legal"),
+    );
+    let mut best = (u128::MAX, 0);
+    for _ in 0..20 {
+        let begun = std::time::Instant::now();
+        let ledger = store.ledger(&group, &job).await.expect("the server is there");
+        best = best.min((begun.elapsed().as_micros(), ledger.records.len()));
+    }
+    best
+}
+
 pub fn measure(runtime: &Runtime, server: &RedisServer) {
     let (claim, settle) = runtime.block_on(rounds(server));
+    let (micros, records) = runtime.block_on(full_ledger(server));
+    println!("a ledger of {records} records is read and parsed in {micros} µs at best");
     println!("one script on the server: {CLAIMS} claims {claim:.0} µs, {CLAIMS} results {settle:.0} µs");
 }
 

@@ -1,0 +1,296 @@
+//! Why a tick ran, or did not: what the ledger, the schedule and the clock say of one instant.
+//!
+//! Pure: the ledger, the schedule and the time go in, an explanation comes out.
+
+mod in_force;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use jiff::Timestamp;
+
+use super::ledger::{JobLedger, LedgerRecord, OpenRun};
+use crate::job::outcome::Outcome;
+use crate::job::tick::Origin;
+use crate::names::{GroupName, JobName};
+use crate::schedule::missed::MissedReason;
+use crate::schedule::planner::Rule;
+use in_force::InForce;
+
+/// What became of one instant of a job, as [`Instance::explain`](crate::Instance::explain) tells it. `Display` says it in a sentence or two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The job.
+    pub job: JobName,
+    /// Its group.
+    pub group: GroupName,
+    /// The instant.
+    pub at: Timestamp,
+    /// The schedule that was in force then.
+    pub schedule: String,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of an instant of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fate {
+    /// A run was started for it, and has ended.
+    Ran(LedgerRecord),
+    /// A run was started for it, and has not ended.
+    Running(OpenRun),
+    /// A try of its run has failed, and it is tried again.
+    TriedAgain(OpenRun),
+    /// It waits until an earlier run has ended (`overlap = "wait"`).
+    Waits {
+        /// That run, if the store knows it.
+        behind: Option<OtherRun>,
+    },
+    /// It was found too late, and the job's policy did not want it run.
+    Missed {
+        /// Why.
+        reason: MissedReason,
+        /// The record that it is part of.
+        record: LedgerRecord,
+    },
+    /// An earlier run had not ended (`overlap = "skip"`).
+    OverlapSkipped {
+        /// The record.
+        record: LedgerRecord,
+        /// That run, if its record is still there.
+        behind: Option<OtherRun>,
+    },
+    /// The job was paused.
+    Paused(LedgerRecord),
+    /// A blackout calendar covered it.
+    Blackout {
+        /// The record that it is part of.
+        record: LedgerRecord,
+        /// The calendars of this instance that cover it now.
+        calendars: Vec<String>,
+    },
+    /// The result of its run was refused.
+    Fenced(LedgerRecord),
+    /// It is a tick that is still to come.
+    NotYetDue {
+        /// When it is due, jitter included.
+        due: Timestamp,
+        /// The calendars that cover it: it will not run.
+        calendars: Vec<String>,
+    },
+    /// It is due, and nobody has decided it yet.
+    Undecided {
+        /// When it was due.
+        due: Timestamp,
+        /// A run that has not ended, for which owed ticks wait.
+        behind: Option<OtherRun>,
+        /// The leader of the group, as far as this instance knows.
+        leader: Option<String>,
+        /// Since when it leads.
+        leads_since: Option<Timestamp>,
+        /// The calendars that cover it: it will not run.
+        calendars: Vec<String>,
+    },
+    /// The fleet first saw the job later, and owes nothing for the time before. `None`: no leader has had the job yet.
+    BeforeFirstSeen {
+        /// When that was.
+        since: Option<Timestamp>,
+    },
+    /// The schedule has no tick there.
+    NotATick {
+        /// The tick before, while the same schedule was in force.
+        before: Option<Timestamp>,
+        /// The tick after, while the same schedule is in force.
+        after: Option<Timestamp>,
+    },
+    /// The schedule that was in force then cannot be read by this version.
+    UnreadableSchedule,
+    /// It was decided, and the record is gone; the counts of outcomes remain.
+    Trimmed {
+        /// Up to which tick details may be gone.
+        up_to: Timestamp,
+    },
+    /// It was passed over without a record, though none was trimmed: the store has lost what it knew, or somebody has moved its cursor.
+    Unrecorded,
+}
+
+/// A run that stood in the way of a tick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OtherRun {
+    /// Its own tick.
+    pub tick: Timestamp,
+    /// Its fence.
+    pub fence: u64,
+    /// The instance that ran it.
+    pub instance: String,
+    /// When it was claimed.
+    pub since: Timestamp,
+    /// When it ended; `None` while it runs.
+    pub until: Option<Timestamp>,
+}
+
+impl From<&OpenRun> for OtherRun {
+    fn from(run: &OpenRun) -> Self {
+        Self {
+            tick: run.tick,
+            fence: run.fence,
+            instance: run.instance.clone(),
+            since: run.claimed_at,
+            until: None,
+        }
+    }
+}
+
+/// What is asked, and all that is known.
+#[derive(Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) job: &'a JobName,
+    pub(crate) group: &'a GroupName,
+    pub(crate) at: Timestamp,
+    /// The fleet's time.
+    pub(crate) now: Timestamp,
+    /// This instance's own rule for the job.
+    pub(crate) rule: &'a Rule,
+    pub(crate) ledger: &'a JobLedger,
+    /// Who leads the group, as far as this instance knows.
+    pub(crate) leader: Option<&'a str>,
+    pub(crate) leads_since: Option<Timestamp>,
+}
+
+/// Answers by the schedule that was in force then.
+pub(crate) fn explain(question: &Question<'_>) -> Explanation {
+    let in_force = in_force::at(question.ledger, question.rule, question.at);
+    Explanation {
+        job: question.job.clone(),
+        group: question.group.clone(),
+        at: question.at,
+        schedule: in_force.text().to_owned(),
+        fate: question.named().unwrap_or_else(|| question.fate(&in_force)),
+    }
+}
+
+impl Question<'_> {
+    /// What names exactly this tick is certain, whatever the schedule.
+    fn named(&self) -> Option<Fate> {
+        let (at, ledger) = (self.at, self.ledger);
+        let own = |run: &&OpenRun| run.tick == at && run.origin == Origin::Schedule;
+        if let Some(run) = ledger.open.iter().find(own) {
+            let pauses = run.again_at.is_some();
+            return Some(if pauses {
+                Fate::TriedAgain(run.clone())
+            } else {
+                Fate::Running(run.clone())
+            });
+        }
+        if ledger.waiting == Some(at) {
+            return Some(Fate::Waits {
+                behind: self.open_run(),
+            });
+        }
+        let exact =
+            |record: &&LedgerRecord| record.first == at && record.last == at && record.origin == Origin::Schedule;
+        let record = ledger.records.iter().find(exact)?;
+        Some(self.recorded(record))
+    }
+
+    fn fate(&self, in_force: &InForce) -> Fate {
+        let InForce::Rule { rule, since, until } = in_force else {
+            return Fate::UnreadableSchedule;
+        };
+        let (at, ledger) = (self.at, self.ledger);
+        if rule.schedule.prev(at) != Some(at) {
+            let before = rule
+                .schedule
+                .prev(at)
+                .filter(|tick| since.is_none_or(|since| *tick > since));
+            let after = rule
+                .schedule
+                .next(at)
+                .filter(|tick| until.is_none_or(|until| *tick <= until));
+            return Fate::NotATick { before, after };
+        }
+        let calendars = || rule.blackouts.covering(at).map(str::to_owned).collect();
+        let due = rule.due(at);
+        if due > self.now {
+            return Fate::NotYetDue {
+                due,
+                calendars: calendars(),
+            };
+        }
+        if ledger.since.is_none_or(|since| at <= since) {
+            return Fate::BeforeFirstSeen { since: ledger.since };
+        }
+        let spans = |record: &&LedgerRecord| {
+            record.first <= at && at <= record.last && record.origin == Origin::Schedule && !record.outcome.is_ran()
+        };
+        if let Some(record) = ledger.records.iter().find(spans) {
+            return self.recorded(record);
+        }
+        if ledger.cursor.is_none_or(|cursor| at > cursor) {
+            return Fate::Undecided {
+                due,
+                behind: self.open_run(),
+                leader: self.leader.map(str::to_owned),
+                leads_since: self.leads_since,
+                calendars: calendars(),
+            };
+        }
+        // Which of the two lists its record was in, nobody knows any more.
+        match ledger.trimmed.runs.max(ledger.trimmed.others) {
+            Some(up_to) if at <= up_to => Fate::Trimmed { up_to },
+            _ => Fate::Unrecorded,
+        }
+    }
+
+    fn recorded(&self, record: &LedgerRecord) -> Fate {
+        let record = record.clone();
+        match record.outcome {
+            Outcome::Ran(_) => Fate::Ran(record),
+            Outcome::Missed(reason) => Fate::Missed { reason, record },
+            Outcome::OverlapSkipped => Fate::OverlapSkipped {
+                behind: self.run_at(record.settled_at),
+                record,
+            },
+            Outcome::Paused => Fate::Paused(record),
+            Outcome::Blackout => {
+                let InForce::Rule { rule, .. } = in_force::at(self.ledger, self.rule, self.at) else {
+                    let calendars = Vec::new();
+                    return Fate::Blackout { record, calendars };
+                };
+                let calendars = rule.blackouts.covering(self.at).map(str::to_owned).collect();
+                Fate::Blackout { record, calendars }
+            }
+            Outcome::Fenced => Fate::Fenced(record),
+        }
+    }
+
+    /// A run that has not ended.
+    fn open_run(&self) -> Option<OtherRun> {
+        self.ledger.open.first().map(OtherRun::from)
+    }
+
+    /// The run that was under way at an instant.
+    fn run_at(&self, at: Timestamp) -> Option<OtherRun> {
+        let ended = self.ledger.records.iter().find(|record| {
+            record.outcome.is_ran() && record.first < self.at && record.claimed_at <= at && at <= record.settled_at
+        });
+        let ended = ended.map(|record| OtherRun {
+            tick: record.first,
+            fence: record.fence,
+            instance: record.instance.clone(),
+            since: record.claimed_at,
+            until: Some(record.settled_at),
+        });
+        let open = || {
+            self.ledger
+                .open
+                .iter()
+                .find(|run| run.claimed_at <= at)
+                .map(OtherRun::from)
+        };
+        ended.or_else(open)
+    }
+}
