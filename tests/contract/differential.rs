@@ -57,6 +57,16 @@ async fn both_stores_answer_alike() {
 struct Choice(u64);
 
 impl Choice {
+    /// As what a span has passed; half of them in blackouts, which may go on.
+    fn passed_as(&mut self) -> PassedAs {
+        let missed = *self.of(MissedReason::ALL);
+        if self.chance(50) {
+            PassedAs::Blackout
+        } else {
+            PassedAs::Missed(missed)
+        }
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -486,10 +496,7 @@ impl Pair {
             Overlap::Allow,
         ]);
         let passed = (0..self.choice.below(3)).map(|_| {
-            // What goes on from the cursor prolongs the newest record of a blackout.
-            let blackout = self.choice.chance(50);
-            let missed = PassedAs::Missed(*self.choice.of(MissedReason::ALL));
-            let reason = if blackout { PassedAs::Blackout } else { missed };
+            let reason = self.choice.passed_as();
             let first = i64::try_from(self.choice.below(50)).unwrap();
             let count = self.choice.next() % 1_000;
             (
