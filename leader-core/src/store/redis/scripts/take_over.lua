@@ -16,7 +16,7 @@ local function found(lines)
   local told = { '-' }
   for line in string.gmatch(lines, '%S+') do
     local tick, _, fence, _, number, _, _, tries, again, outcome = string.match(
-      line, '^(%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(%d+)|(%d*)|([^|]*)$'
+      line, '^(%-?%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(%d+)|(%d*)|([^|]*)$'
     )
     if tick and again ~= '' then
       told[#told + 1] = table.concat({ fence, tick, tries, again, outcome }, '|')
