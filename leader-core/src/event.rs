@@ -11,7 +11,7 @@ use crate::election::{Lost, Oddity};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, InstanceId, JobName};
-use crate::store::Finding;
+use crate::store::{Finding, Gap};
 
 pub(crate) use reader::BACKLOG;
 pub use reader::{Events, EventsError};
@@ -228,6 +228,50 @@ pub enum Event {
     ClockAgreed {
         /// How far this instance's wall clock is ahead of the store's.
         ours: SignedDuration,
+    },
+    /// A job of a group that is led here is paused, or the group as a whole: told when its leader learns of it.
+    #[non_exhaustive]
+    Paused {
+        /// The group.
+        group: GroupName,
+        /// The job; `None` for all of the group.
+        job: Option<JobName>,
+        /// What becomes of the ticks that fall due meanwhile.
+        gap: Gap,
+        /// When the pause ends by itself.
+        until: Option<Timestamp>,
+        /// Who paused it.
+        by: String,
+        /// Why; may be empty.
+        reason: String,
+    },
+    /// A pause has ended.
+    #[non_exhaustive]
+    Resumed {
+        /// The group.
+        group: GroupName,
+        /// The job; `None` for all of the group.
+        job: Option<JobName>,
+        /// Who ended it; empty when it has ended by itself.
+        by: String,
+        /// Why; may be empty.
+        reason: String,
+    },
+    /// Runs outside the schedule are asked for.
+    #[non_exhaustive]
+    Requested {
+        /// The group.
+        group: GroupName,
+        /// The job.
+        job: JobName,
+        /// The request's id.
+        request: u64,
+        /// Whether one run is asked for, or those of a past span.
+        origin: Origin,
+        /// Who asked.
+        by: String,
+        /// Why; may be empty.
+        reason: String,
     },
     /// A job's body was started.
     #[non_exhaustive]

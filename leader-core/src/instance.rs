@@ -1,5 +1,6 @@
 //! A handle on a running instance.
 
+mod control;
 mod lookup;
 mod signals;
 mod status;
@@ -12,6 +13,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
+pub use control::{
+    Backfilling, Cancelling, Control, ControlError, Done, Pausing, Requested, Resuming, Target, Triggering,
+};
 pub use lookup::NoTicks;
 use signals::Signals;
 pub use status::{FleetError, GroupWatch, JobStatus, LedgerError, UnknownGroup};
@@ -278,6 +282,12 @@ impl Instance {
             done,
         }));
         over.await.map_err(|_| StepDownError::Stopped)?
+    }
+
+    /// Steers the fleet's jobs, whoever leads them: pauses, runs outside the schedule, and what was done by whom.
+    #[must_use]
+    pub fn control(&self) -> Control<'_> {
+        Control::new(&self.shared)
     }
 
     /// The living instances of the fleet, this one included, as the roster in the store knows them. Cancel safe.

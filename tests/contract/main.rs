@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod bench;
+mod control;
 mod dead_runs;
 mod differential;
 mod ghosts;

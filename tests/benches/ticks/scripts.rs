@@ -71,6 +71,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
             cursor,
             want: Want::Run,
             passed: Vec::new(),
+            meets: None,
             alive: Vec::new(),
             further: None,
             schedule: "every 1s".into(),

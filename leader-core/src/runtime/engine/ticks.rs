@@ -183,9 +183,12 @@ impl Engine {
         }
         let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
         let planned = planned && scheduled;
-        let moved = !matches!(
+        if claim.meets.is_some() {
+            self.request_answered(now, index, term, claim, &reply);
+        }
+        let moved = matches!(
             reply,
-            ClaimReply::Moved { .. } | ClaimReply::Busy | ClaimReply::Replacing
+            ClaimReply::Won { .. } | ClaimReply::Overlapped | ClaimReply::Waits | ClaimReply::Passed
         );
         if moved && scheduled {
             self.coalesce(job, claim.want);
@@ -251,6 +254,16 @@ impl Engine {
                     self.found_open(now, job, found);
                 }
             }
+            ClaimReply::Paused { since } => {
+                self.tell_paused(job, claim, since);
+                if planned {
+                    self.planner.answered(job, claim.tick);
+                }
+            }
+            ClaimReply::Held { .. } | ClaimReply::Split { .. } => {
+                self.held_by_pause(now, index, term, job, claim, &reply);
+            }
+            ClaimReply::Gone => {}
             ClaimReply::Moved { cursor, waiting } => {
                 if planned {
                     self.planner.answered(job, cursor);

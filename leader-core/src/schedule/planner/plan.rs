@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::paused::Paused;
 use super::{AT_ONCE, Change, Rule, Step, StepKind, before};
 use crate::schedule::Schedule;
 use crate::schedule::missed::{Missed, MissedReason, Passed};
@@ -25,6 +26,7 @@ pub(super) struct Plan {
     pub(super) idle: bool,
     /// Whether another schedule is to be brought into force.
     pub(super) change: Change,
+    pub(super) paused: Paused,
 }
 
 impl Plan {

@@ -67,6 +67,7 @@ impl Engine {
                 waiting,
                 open,
                 schedules,
+                control,
             }) => {
                 self.sampled(now, sent, server);
                 let config = &self.shared.config;
@@ -86,6 +87,7 @@ impl Engine {
                     self.found_open(now, job, open);
                 }
                 self.show_followed();
+                self.control_heard(index, control);
             }
             // The next renewal says the same, and demotes.
             Ok(TakenOver::NotYours) => {}
