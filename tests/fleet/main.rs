@@ -9,6 +9,7 @@ mod calls;
 mod cases;
 mod catch_up;
 mod clocks;
+mod control;
 mod edits;
 mod events;
 mod freeze;
