@@ -11,10 +11,10 @@ use crate::election::{Lost, Oddity};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, InstanceId, JobName};
-use crate::store::{Finding, Gap};
+use crate::store::{Finding, OpenRequest, Pause};
 
 pub(crate) use reader::BACKLOG;
-pub use reader::{Events, EventsError};
+pub use reader::{Events, EventsError, Stamped};
 
 /// Something that happened on this instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,16 +234,8 @@ pub enum Event {
     Paused {
         /// The group.
         group: GroupName,
-        /// The job; `None` for all of the group.
-        job: Option<JobName>,
-        /// What becomes of the ticks that fall due meanwhile.
-        gap: Gap,
-        /// When the pause ends by itself.
-        until: Option<Timestamp>,
-        /// Who paused it.
-        by: String,
-        /// Why; may be empty.
-        reason: String,
+        /// What is paused, until when, by whom and why.
+        pause: Pause,
     },
     /// A pause has ended.
     #[non_exhaustive]
@@ -262,16 +254,8 @@ pub enum Event {
     Requested {
         /// The group.
         group: GroupName,
-        /// The job.
-        job: JobName,
-        /// The request's id.
-        request: u64,
-        /// Whether one run is asked for, or those of a past span.
-        origin: Origin,
-        /// Who asked.
-        by: String,
-        /// Why; may be empty.
-        reason: String,
+        /// Which, by whom and why.
+        request: OpenRequest,
     },
     /// A job's body was started.
     #[non_exhaustive]
@@ -409,14 +393,4 @@ pub enum Event {
         /// The instance.
         instance: InstanceId,
     },
-}
-
-/// An event and when it happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stamped {
-    /// When, by the suspend-counting clock.
-    pub at: Moment,
-    /// What.
-    pub event: Event,
 }

@@ -1,5 +1,7 @@
 //! Events as log lines.
 
+mod control;
+
 use jiff::{SignedDuration, SignedDurationRound, Unit};
 
 use crate::election::{Lost, Oddity};
@@ -73,7 +75,7 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::ClockRight { .. }
         | Event::ClockDisputed { .. }
         | Event::ClockAgreed { .. } => tell_of_clocks(instance, event),
-        Event::Paused { .. } | Event::Resumed { .. } | Event::Requested { .. } => tell_of_control(instance, event),
+        Event::Paused { .. } | Event::Resumed { .. } | Event::Requested { .. } => control::tell(instance, event),
     }
 }
 
@@ -292,41 +294,6 @@ fn tell_of_jobs(instance: &str, event: &Event) {
         ),
         _ => {}
     }
-}
-
-/// What people ask for.
-fn tell_of_control(instance: &str, event: &Event) {
-    match event {
-        Event::Paused {
-            group,
-            job,
-            gap,
-            until,
-            by,
-            reason,
-        } => tracing::info!(
-            instance, %group, job = name(job.as_ref()), %gap, until = until.map(tracing::field::display), by, reason, "paused"
-        ),
-        Event::Resumed { group, job, by, reason } if by.is_empty() => {
-            tracing::info!(instance, %group, job = name(job.as_ref()), reason, "a pause has ended by itself");
-        }
-        Event::Resumed { group, job, by, reason } => {
-            tracing::info!(instance, %group, job = name(job.as_ref()), by, reason, "resumed");
-        }
-        Event::Requested {
-            group,
-            job,
-            request,
-            origin,
-            by,
-            reason,
-        } => tracing::info!(instance, %group, %job, request, %origin, by, reason, "runs are asked for"),
-        _ => {}
-    }
-}
-
-fn name(job: Option<&impl ToString>) -> String {
-    job.map_or_else(|| "all of the group".to_owned(), ToString::to_string)
 }
 
 /// Whose clock is wrong.

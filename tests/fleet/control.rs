@@ -46,9 +46,9 @@ async fn accounted_for(instance: &Instance, job: &str) -> JobLedger {
 
 fn acts(event: &Event) -> Option<(&'static str, String, String)> {
     match event {
-        Event::Paused { by, reason, .. } => Some(("paused", by.clone(), reason.clone())),
+        Event::Paused { pause, .. } => Some(("paused", pause.by.clone(), pause.reason.clone())),
         Event::Resumed { by, reason, .. } => Some(("resumed", by.clone(), reason.clone())),
-        Event::Requested { by, reason, .. } => Some(("requested", by.clone(), reason.clone())),
+        Event::Requested { request, .. } => Some(("requested", request.by.clone(), request.reason.clone())),
         _ => None,
     }
 }

@@ -20,6 +20,7 @@ use crate::names::{GroupName, JobName};
 
 pub(crate) mod control;
 pub(crate) mod embedded;
+pub(crate) mod ends;
 pub(crate) mod error;
 pub(crate) mod finding;
 pub(crate) mod ledger;

@@ -107,11 +107,7 @@ impl Engine {
             if !known.pauses.iter().any(|other| other.number == pause.number) {
                 self.shared.tell(Event::Paused {
                     group: group.clone(),
-                    job: pause.job.clone(),
-                    gap: pause.gap,
-                    until: pause.until,
-                    by: pause.by.clone(),
-                    reason: pause.reason.clone(),
+                    pause: pause.clone(),
                 });
             }
         }
@@ -135,11 +131,7 @@ impl Engine {
             if !known.open.iter().any(|open| open.request.id == request.id) {
                 self.shared.tell(Event::Requested {
                     group: group.clone(),
-                    job: request.job.clone(),
-                    request: request.id,
-                    origin: request.origin,
-                    by: request.by.clone(),
-                    reason: request.reason.clone(),
+                    request: request.clone(),
                 });
             }
         }
@@ -164,8 +156,8 @@ impl Engine {
         spans
     }
 
-    /// A claim left the ticks of a job open.
-    pub(super) fn held_by_pause(
+    /// What a claim came to that a pause has judged; whether one has.
+    pub(super) fn answered_in_a_pause(
         &mut self,
         now: Moment,
         index: Group,
@@ -173,23 +165,44 @@ impl Engine {
         job: usize,
         claim: &Claim,
         reply: &ClaimReply,
-    ) {
-        if self.groups[index].taken_over != Some(term) || matches!(claim.want, Want::Extra(_)) {
-            return;
+    ) -> bool {
+        let judged = matches!(
+            reply,
+            ClaimReply::Paused { .. } | ClaimReply::Held { .. } | ClaimReply::Split { .. }
+        );
+        let outside = matches!(claim.want, Want::Extra(_));
+        let planned = self.groups[index].taken_over == Some(term) && !outside;
+        if !judged {
+            return false;
         }
-        self.groups[index].control.held.insert(job);
-        if let ClaimReply::Held { until } = *reply {
-            let soonest = self.planning.after(now, AFTER_END);
-            self.planner.hold(job, until.map(|until| until.max(soonest)));
-        } else {
-            // The pause is to be known first.
-            self.planner.hold(job, None);
-            self.read_control(index);
+        if planned && claim.want == Want::Waited {
+            self.waited(now, job, claim, reply);
         }
+        match reply {
+            ClaimReply::Paused { since } => {
+                self.tell_paused(job, claim, *since);
+                if planned && claim.want != Want::Waited {
+                    self.planner.answered(job, claim.tick);
+                }
+            }
+            ClaimReply::Held { until } if planned => {
+                self.groups[index].control.held.insert(job);
+                let soonest = self.planning.after(now, AFTER_END);
+                self.planner.hold(job, until.map(|until| until.max(soonest)));
+            }
+            ClaimReply::Split { .. } if planned => {
+                // The pause is to be known first.
+                self.groups[index].control.held.insert(job);
+                self.planner.hold(job, None);
+                self.read_control(index);
+            }
+            _ => {}
+        }
+        true
     }
 
     /// What a claim in a pause has settled.
-    pub(super) fn tell_paused(&mut self, job: usize, claim: &Claim, since: Timestamp) {
+    fn tell_paused(&mut self, job: usize, claim: &Claim, since: Timestamp) {
         self.pauses_ended(job);
         for passed in &claim.passed {
             let outcome = if passed.first < since {

@@ -172,20 +172,20 @@ impl Engine {
             self.retry_answered(now, (index, term), claim, job, fence, &reply);
             return;
         }
-        let state = &mut self.groups[index];
         if reply == ClaimReply::OtherSchedule || claim.want == Want::Adopt {
             self.schedule_answered(now, index, term, job, claim, &reply);
             return;
         }
-        let planned = state.taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
+        self.request_answered(now, index, term, claim, &reply);
+        if self.answered_in_a_pause(now, index, term, job, claim, &reply) {
+            return;
+        }
+        let planned = self.groups[index].taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
         if planned && claim.want == Want::Waited {
             self.waited(now, job, claim, &reply);
         }
         let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
         let planned = planned && scheduled;
-        if claim.meets.is_some() {
-            self.request_answered(now, index, term, claim, &reply);
-        }
         let moved = matches!(
             reply,
             ClaimReply::Won { .. } | ClaimReply::Overlapped | ClaimReply::Waits | ClaimReply::Passed
@@ -254,16 +254,6 @@ impl Engine {
                     self.found_open(now, job, found);
                 }
             }
-            ClaimReply::Paused { since } => {
-                self.tell_paused(job, claim, since);
-                if planned {
-                    self.planner.answered(job, claim.tick);
-                }
-            }
-            ClaimReply::Held { .. } | ClaimReply::Split { .. } => {
-                self.held_by_pause(now, index, term, job, claim, &reply);
-            }
-            ClaimReply::Gone => {}
             ClaimReply::Moved { cursor, waiting } => {
                 if planned {
                     self.planner.answered(job, cursor);
@@ -271,7 +261,13 @@ impl Engine {
                 }
             }
             // Only of a retry; and what was answered above.
-            ClaimReply::Early { .. } | ClaimReply::OtherSchedule | ClaimReply::Adopted { .. } => {}
+            ClaimReply::Early { .. }
+            | ClaimReply::OtherSchedule
+            | ClaimReply::Adopted { .. }
+            | ClaimReply::Paused { .. }
+            | ClaimReply::Held { .. }
+            | ClaimReply::Split { .. }
+            | ClaimReply::Gone => {}
         }
     }
 }

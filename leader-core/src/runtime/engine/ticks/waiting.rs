@@ -38,7 +38,7 @@ impl Engine {
     }
 
     /// What a claim of a waiting tick came to.
-    pub(super) fn waited(&mut self, now: Moment, job: usize, claim: &Claim, reply: &ClaimReply) {
+    pub(in super::super) fn waited(&mut self, now: Moment, job: usize, claim: &Claim, reply: &ClaimReply) {
         if matches!(
             reply,
             ClaimReply::Busy | ClaimReply::Held { .. } | ClaimReply::Split { .. }
