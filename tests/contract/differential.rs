@@ -501,6 +501,42 @@ impl Pair {
         }
     }
 
+    /// Mostly the run that a request asks for, as a leader claims it.
+    fn meets(
+        &mut self,
+        group: &GroupName,
+        ahead: i64,
+        name: &mut &'static str,
+        tick: &mut At,
+        want: &mut Want,
+    ) -> Option<(Minted, bool)> {
+        let requests = self.requests.iter().filter(|(g, ..)| g == group);
+        let requests: Vec<_> = requests.cloned().collect();
+        if !matches!(want, Want::Extra(_)) || requests.is_empty() || !self.choice.chance(70) {
+            return None;
+        }
+        let (_, id, asked) = self.choice.of(&requests).clone();
+        let more = self.choice.chance(60);
+        if self.choice.chance(85) {
+            *name = asked.name;
+            *want = Want::Extra(asked.origin);
+            *tick = match asked.from {
+                At::Told(_) => asked.from,
+                At::Planned(seconds) => At::Planned(seconds + ahead),
+            };
+        }
+        Some((id, more))
+    }
+
+    /// Mostly the schedule in force.
+    fn planned_by(&mut self, group: &GroupName, name: &'static str) -> String {
+        let kept = self.kept.get(&(group.clone(), name)).cloned();
+        match kept {
+            Some(kept) if self.choice.chance(90) => kept,
+            _ => (*self.choice.of(&[SCHEDULES[0], SCHEDULES[1], SCHEDULES[2], ""])).to_owned(),
+        }
+    }
+
     fn wish(&mut self, group: &GroupName) -> Wish {
         let name = *self.choice.of(&JOBS);
         let cursor = self
@@ -579,30 +615,9 @@ impl Pair {
             self.number += 1;
             self.number
         };
-        let requests = self.requests.iter().filter(|(g, ..)| g == group);
-        let requests: Vec<_> = requests.cloned().collect();
-        // Mostly the run that a request asks for, as a leader claims it.
-        let meets = (matches!(want, Want::Extra(_)) && !requests.is_empty() && self.choice.chance(70)).then(|| {
-            let (_, id, asked) = self.choice.of(&requests).clone();
-            (id, self.choice.chance(60), asked)
-        });
         let (mut name, mut tick, mut want) = (name, tick, want);
-        if let Some((.., asked)) = &meets
-            && self.choice.chance(85)
-        {
-            name = asked.name;
-            want = Want::Extra(asked.origin);
-            tick = match asked.from {
-                At::Told(_) => asked.from,
-                At::Planned(seconds) => At::Planned(seconds + ahead),
-            };
-        }
-        let meets = meets.map(|(id, more, _)| (id, more));
-        let kept = self.kept.get(&(group.clone(), name)).cloned();
-        let schedule = match kept {
-            Some(kept) if self.choice.chance(90) => kept,
-            _ => (*self.choice.of(&[SCHEDULES[0], SCHEDULES[1], SCHEDULES[2], ""])).to_owned(),
-        };
+        let meets = self.meets(group, ahead, &mut name, &mut tick, &mut want);
+        let schedule = self.planned_by(group, name);
         let adopts = if want == Want::Adopt {
             *self.choice.of(&SCHEDULES)
         } else {

@@ -76,8 +76,8 @@ async fn a_pause_from_a_standby_is_obeyed_at_once(ground: Ground) {
         .collect();
     assert!(late.is_empty(), "since {since}: {late:?}");
     accounted_for(&leader, "steady").await;
-    let state = standby.control().state().await.unwrap();
-    let pauses = &state["steady"].pauses;
+    let kept = standby.control().state().await.unwrap();
+    let pauses = &kept["steady"].pauses;
     assert_eq!(
         (pauses.len(), pauses[0].by.as_str(), pauses[0].gap),
         (1, "ann@example.org", Gap::Skip)
@@ -85,9 +85,9 @@ async fn a_pause_from_a_standby_is_obeyed_at_once(ground: Ground) {
     // A leader that comes later obeys it as well.
     leader.step_down("steady").await.unwrap();
     leads(&standby, "steady").await;
-    let paused = count(&standby.ledger("steady").await.unwrap(), Outcome::Paused);
+    let before = count(&standby.ledger("steady").await.unwrap(), Outcome::Paused);
     eventually(SOON, "the successor pauses ticks", || async {
-        count(&standby.ledger("steady").await.unwrap(), Outcome::Paused) >= paused + 2
+        count(&standby.ledger("steady").await.unwrap(), Outcome::Paused) >= before + 2
     })
     .await;
     let ran = stage.played("steady").len();
@@ -194,9 +194,9 @@ async fn a_trigger_is_run_while_paused(ground: Ground) {
         .tells("the request", |event| acts(event).filter(|act| act.0 == "requested"))
         .await;
     assert_eq!(requested, ("requested", "ann".to_owned(), "now".to_owned()));
-    let state = standby.control().state().await.unwrap();
-    assert!(state["yearly"].requests.is_empty());
-    assert_eq!(state["yearly"].acts.len(), 2);
+    let kept = standby.control().state().await.unwrap();
+    assert!(kept["yearly"].requests.is_empty());
+    assert_eq!(kept["yearly"].acts.len(), 2);
     // Another one while a run is under way waits for its end.
     stage.part("yearly", |_| async {
         tokio::time::sleep(ms(300)).await;
@@ -257,8 +257,8 @@ async fn a_past_span_is_run_in_order_across_leaders(ground: Ground) {
         leader.step_down("off").await.unwrap();
     }
     eventually(SOON, "all of the span is run", || async {
-        let state = second.control().state().await.unwrap();
-        span().len() >= 20 && state["off"].requests.is_empty()
+        let kept = second.control().state().await.unwrap();
+        span().len() >= 20 && kept["off"].requests.is_empty()
     })
     .await;
     first.shutdown().await;
@@ -277,9 +277,9 @@ async fn two_that_pause_at_once_are_both_kept(ground: Ground) {
     assert_ne!(one.number, two.number);
     let replaced = [&one, &two].into_iter().filter(|done| done.before.is_some()).count();
     assert_eq!(replaced, 1, "{one:?} {two:?}");
-    let state = leader.control().state().await.unwrap();
-    assert_eq!(state["pair"].acts.len(), 2);
-    assert_eq!(state["pair"].pauses[0].number, one.number.max(two.number));
+    let kept = leader.control().state().await.unwrap();
+    assert_eq!(kept["pair"].acts.len(), 2);
+    assert_eq!(kept["pair"].pauses[0].number, one.number.max(two.number));
     leader.shutdown().await;
     standby.shutdown().await;
 }

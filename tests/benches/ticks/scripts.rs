@@ -23,6 +23,7 @@ pub fn measure(runtime: &Runtime, server: &RedisServer) {
 }
 
 /// The mean microseconds of a script that claims, and of one that settles.
+#[allow(clippy::too_many_lines, reason = "one measurement, step by step")]
 async fn rounds(server: &RedisServer) -> (f64, f64) {
     server.command(&["FLUSHALL"]).await;
     let info = parse(&server.url()).expect("a URL");

@@ -93,7 +93,8 @@ impl Engine {
         let spec = &self.shared.config.jobs[job];
         let (tick, more) = match request.origin {
             Origin::Manual => (Some(request.from), false),
-            _ => next_of(&spec.rule.schedule, request),
+            // By the schedule in force, as its ticks are.
+            _ => next_of(&self.planner.rule(job).unwrap_or(&spec.rule).schedule, request),
         };
         let (name, overlap) = (spec.name.clone(), spec.overlap);
         let Some(tick) = tick else {
