@@ -11,10 +11,10 @@ use crate::election::{Lost, Oddity};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, InstanceId, JobName};
-use crate::store::Finding;
+use crate::store::{Finding, OpenRequest, Pause};
 
 pub(crate) use reader::BACKLOG;
-pub use reader::{Events, EventsError};
+pub use reader::{Events, EventsError, Stamped};
 
 /// Something that happened on this instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,6 +229,34 @@ pub enum Event {
         /// How far this instance's wall clock is ahead of the store's.
         ours: SignedDuration,
     },
+    /// A job of a group that is led here is paused, or the group as a whole: told when its leader learns of it.
+    #[non_exhaustive]
+    Paused {
+        /// The group.
+        group: GroupName,
+        /// What is paused, until when, by whom and why.
+        pause: Pause,
+    },
+    /// A pause has ended.
+    #[non_exhaustive]
+    Resumed {
+        /// The group.
+        group: GroupName,
+        /// The job; `None` for all of the group.
+        job: Option<JobName>,
+        /// Who ended it; empty when it has ended by itself.
+        by: String,
+        /// Why; may be empty.
+        reason: String,
+    },
+    /// Runs outside the schedule are asked for.
+    #[non_exhaustive]
+    Requested {
+        /// The group.
+        group: GroupName,
+        /// Which, by whom and why.
+        request: OpenRequest,
+    },
     /// A job's body was started.
     #[non_exhaustive]
     RunStarted {
@@ -365,14 +393,4 @@ pub enum Event {
         /// The instance.
         instance: InstanceId,
     },
-}
-
-/// An event and when it happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Stamped {
-    /// When, by the suspend-counting clock.
-    pub at: Moment,
-    /// What.
-    pub event: Event,
 }

@@ -1,5 +1,6 @@
 //! A handle on a running instance.
 
+mod control;
 mod history;
 mod lookup;
 mod signals;
@@ -13,6 +14,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
+pub use control::{
+    Backfilling, Cancelling, Control, ControlError, Done, Pausing, Requested, Resuming, Target, Triggering,
+};
 pub use history::History;
 pub use lookup::NoTicks;
 use signals::Signals;
@@ -284,6 +288,12 @@ impl Instance {
             done,
         }));
         over.await.map_err(|_| StepDownError::Stopped)?
+    }
+
+    /// Steers the fleet's jobs, whoever leads them: pauses, runs outside the schedule, and what was done by whom.
+    #[must_use]
+    pub fn control(&self) -> Control<'_> {
+        Control::new(&self.shared)
     }
 
     /// The living instances of the fleet, this one included, as the roster in the store knows them. Cancel safe.

@@ -29,8 +29,9 @@ pub use clock::{Clock, Moment};
 pub use election::{Lost, Oddity};
 pub use event::{Event, Events, EventsError, Stamped};
 pub use instance::{
-    ClockDispute, ClockStatus, FleetError, Group, GroupWatch, History, Instance, JobStatus, LedgerError, Load, Member,
-    NoTicks, StepDownError, UnknownGroup, WhileLeading,
+    Backfilling, Cancelling, ClockDispute, ClockStatus, Control, ControlError, Done, FleetError, Group, GroupWatch,
+    History, Instance, JobStatus, LedgerError, Load, Member, NoTicks, Pausing, Requested, Resuming, StepDownError,
+    Target, Triggering, UnknownGroup, WhileLeading,
 };
 pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};
@@ -55,7 +56,8 @@ pub use store::embedded::Embedded;
 pub use store::explain::{Explanation, Fate, OtherRun};
 pub use store::ledger::{Keep, Trimmed};
 pub use store::{
-    EarlierSchedule, Finding, FindingKind, JobLedger, LedgerRecord, OpenRun, StoreError, StoreErrorKind, StoredSchedule,
+    Act, Deed, EarlierSchedule, Finding, FindingKind, Gap, GroupControl, JobLedger, LedgerRecord, OpenRequest, OpenRun,
+    Pause, StoreError, StoreErrorKind, StoredSchedule,
 };
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 

@@ -1,5 +1,7 @@
 //! Events as log lines.
 
+mod control;
+
 use jiff::{SignedDuration, SignedDurationRound, Unit};
 
 use crate::election::{Lost, Oddity};
@@ -73,6 +75,7 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::ClockRight { .. }
         | Event::ClockDisputed { .. }
         | Event::ClockAgreed { .. } => tell_of_clocks(instance, event),
+        Event::Paused { .. } | Event::Resumed { .. } | Event::Requested { .. } => control::tell(instance, event),
     }
 }
 

@@ -311,6 +311,7 @@ pub(crate) fn claim(name: &str, number: u64, cursor: Timestamp, tick: Timestamp,
         further: None,
         schedule: SCHEDULE.into(),
         adopts: "".into(),
+        meets: None,
     }
 }
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use leader_core::__seam::{
-    Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, End, Enrolled, Entry, Found,
-    Further, JobLedger, Overlap, Passed, PassedAs, Pausing, Release, Renewal, Renewed, SettleBatch, Settled,
-    StoredSchedule, TakeOver, TakenOver, Verdict, Want, Writer,
+    Act, ActRequest, Acted, Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, Deed, End,
+    Enrolled, Entry, Found, Further, Gap, JobLedger, Meets, Overlap, Passed, PassedAs, Pause, Pausing, Release,
+    Renewal, Renewed, SettleBatch, Settled, StoredSchedule, TakeOver, TakenOver, Verdict, Want, Writer,
 };
 use leader_core::{GroupName, Holder, Keep, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -105,6 +105,8 @@ enum At {
 struct Names {
     numbers: Vec<(GroupName, u64)>,
     instants: Vec<Timestamp>,
+    /// Acts of each group, which have numbers of their own.
+    acts: Vec<(GroupName, u64)>,
 }
 
 impl Names {
@@ -127,8 +129,20 @@ impl Names {
         })))
     }
 
+    fn act(&mut self, group: &GroupName, number: u64) -> Option<Minted> {
+        if number == 0 {
+            return None;
+        }
+        let act = (group.clone(), number);
+        let known = self.acts.iter().position(|known| *known == act);
+        Some(Minted(known.unwrap_or_else(|| {
+            self.acts.push(act);
+            self.acts.len() - 1
+        })))
+    }
+
     fn instant(&mut self, at: Timestamp) -> At {
-        if at >= origin() {
+        if at >= origin() || at < past_at(1_000) {
             return At::Planned(at.duration_since(origin()).as_secs());
         }
         let known = self.instants.iter().position(|other| *other == at);
@@ -151,6 +165,45 @@ fn origin() -> Timestamp {
     "2200-01-01T00:00:00Z".parse().unwrap()
 }
 
+/// How long before the planned ticks the spans lie that are run again, in seconds.
+const PAST: i64 = 10_000_000_000;
+
+fn past_at(seconds: i64) -> Timestamp {
+    after(origin(), seconds - PAST)
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug)]
+struct Asks {
+    name: &'static str,
+    origin: Origin,
+    from: At,
+}
+
+/// A pause without what a store makes up.
+#[derive(Debug, PartialEq)]
+struct Paused {
+    number: Option<Minted>,
+    job: Option<leader_core::JobName>,
+    gap: Gap,
+    since: At,
+    ends: bool,
+    reason: String,
+}
+
+impl Paused {
+    fn of(pause: &Pause, group: &GroupName, names: &mut Names) -> Self {
+        Self {
+            number: names.act(group, pause.number),
+            job: pause.job.clone(),
+            gap: pause.gap,
+            since: names.instant(pause.since),
+            ends: pause.until.is_some(),
+            reason: pause.reason.clone(),
+        }
+    }
+}
+
 struct Pair {
     seed: u64,
     choice: Choice,
@@ -168,6 +221,8 @@ struct Pair {
     kept: BTreeMap<(GroupName, &'static str), String>,
     number: u64,
     revisions: [u64; 2],
+    /// The requests that were made.
+    requests: Vec<(GroupName, Minted, Asks)>,
     log: Vec<String>,
 }
 
@@ -189,6 +244,7 @@ impl Pair {
             kept: BTreeMap::new(),
             number: 0,
             revisions: [0; 2],
+            requests: Vec::new(),
             log: Vec::new(),
         }
     }
@@ -223,7 +279,8 @@ impl Pair {
             41..=71 => self.claim().await,
             72..=85 => self.settle().await,
             86..=89 => self.beat().await,
-            90..=94 => self.enrol().await,
+            90..=92 => self.enrol().await,
+            93..=96 => self.act().await,
             _ => self.compare_ledgers().await,
         }
     }
@@ -341,8 +398,8 @@ impl Pair {
                 .unwrap()
                 .unwrap();
             answers.push(match answer {
-                Renewed::Yes { asked, .. } => (true, asked, None, None),
-                Renewed::NotYours { holder, term } => (false, None, holder, names.number(&group, term)),
+                Renewed::Yes { asked, control, .. } => (true, asked, None, None, names.act(&group, control)),
+                Renewed::NotYours { holder, term } => (false, None, holder, names.number(&group, term), None),
             });
         }
         if short {
@@ -420,13 +477,22 @@ impl Pair {
                     waiting,
                     open,
                     schedules,
+                    control,
                     ..
                 } => {
                     let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
                     let waiting: Vec<_> = waiting.into_iter().map(|at| at.map(|at| names.instant(at))).collect();
                     let open: Vec<_> = open.iter().map(|open| Open::of(open, &group, names)).collect();
                     let kept: Vec<_> = schedules.iter().map(|kept| Kept::of(kept, names)).collect();
-                    Some((late_from.map(|at| names.instant(at)), cursors, waiting, open, kept))
+                    let control = names.act(&group, control);
+                    Some((
+                        late_from.map(|at| names.instant(at)),
+                        cursors,
+                        waiting,
+                        open,
+                        control,
+                        kept,
+                    ))
                 }
                 TakenOver::NotYours => None,
             });
@@ -447,6 +513,42 @@ impl Pair {
         }
         for (name, kept) in asked.iter().zip(answer.map(|(.., kept)| kept).unwrap_or_default()) {
             self.kept.insert((group.clone(), name), kept.text);
+        }
+    }
+
+    /// Mostly the run that a request asks for, as a leader claims it.
+    fn meets(
+        &mut self,
+        group: &GroupName,
+        ahead: i64,
+        name: &mut &'static str,
+        tick: &mut At,
+        want: &mut Want,
+    ) -> Option<(Minted, bool)> {
+        let requests = self.requests.iter().filter(|(g, ..)| g == group);
+        let requests: Vec<_> = requests.cloned().collect();
+        if !matches!(want, Want::Extra(_)) || requests.is_empty() || !self.choice.chance(70) {
+            return None;
+        }
+        let (_, id, asked) = self.choice.of(&requests).clone();
+        let more = self.choice.chance(60);
+        if self.choice.chance(85) {
+            *name = asked.name;
+            *want = Want::Extra(asked.origin);
+            *tick = match asked.from {
+                At::Told(_) => asked.from,
+                At::Planned(seconds) => At::Planned(seconds + ahead),
+            };
+        }
+        Some((id, more))
+    }
+
+    /// Mostly the schedule in force.
+    fn planned_by(&mut self, group: &GroupName, name: &'static str) -> String {
+        let kept = self.kept.get(&(group.clone(), name)).cloned();
+        match kept {
+            Some(kept) if self.choice.chance(90) => kept,
+            _ => (*self.choice.of(&[SCHEDULES[0], SCHEDULES[1], SCHEDULES[2], ""])).to_owned(),
         }
     }
 
@@ -528,17 +630,16 @@ impl Pair {
             self.number += 1;
             self.number
         };
-        let kept = self.kept.get(&(group.clone(), name)).cloned();
-        let schedule = match kept {
-            Some(kept) if self.choice.chance(90) => kept,
-            _ => (*self.choice.of(&[SCHEDULES[0], SCHEDULES[1], SCHEDULES[2], ""])).to_owned(),
-        };
+        let (mut name, mut tick, mut want) = (name, tick, want);
+        let meets = self.meets(group, ahead, &mut name, &mut tick, &mut want);
+        let schedule = self.planned_by(group, name);
         let adopts = if want == Want::Adopt {
             *self.choice.of(&SCHEDULES)
         } else {
             ""
         };
         Wish {
+            meets,
             name,
             number,
             tick,
@@ -582,7 +683,9 @@ impl Pair {
                 wish.retried = None;
             }
             // Several ticks of a job in a row, as a late leader claims them.
-            if let Some(before) = wishes.iter().rfind(|before| before.name == wish.name)
+            let scheduled = |other: &&Wish| other.meets.is_none() && other.name == wish.name;
+            if wish.meets.is_none()
+                && let Some(before) = wishes.iter().rfind(scheduled)
                 && let At::Planned(seconds) = before.tick
             {
                 (wish.from, wish.tick) = (before.tick, At::Planned(seconds + 1));
@@ -637,7 +740,7 @@ impl Pair {
                         self.cursors.insert((group.clone(), wish.name), wish.tick);
                     }
                 }
-                Reply::Overlapped | Reply::Waits | Reply::Passed if scheduled => {
+                Reply::Overlapped | Reply::Waits | Reply::Passed | Reply::Paused(_) if scheduled => {
                     self.cursors.insert((group.clone(), wish.name), wish.tick);
                 }
                 Reply::Moved(cursor, _) => {
@@ -764,6 +867,95 @@ impl Pair {
         self.compare_rosters().await;
     }
 
+    async fn act(&mut self) {
+        let group = self.choice.of(&self.groups.clone()).clone();
+        let name = *self.choice.of(&JOBS);
+        let of_group = self.choice.chance(30);
+        let past = i64::try_from(self.choice.below(9)).unwrap();
+        let asked = self.requests.iter().filter(|(g, ..)| *g == group).map(|(_, id, _)| *id);
+        let asked: Vec<_> = asked.collect();
+        let kind = self.choice.below(10);
+        let short = self.choice.chance(30);
+        let gap = *self.choice.of(&[Gap::Skip, Gap::Owed]);
+        let cancelled = (!asked.is_empty()).then(|| *self.choice.of(&asked));
+        let span = past_at(past)..past_at(past + 3);
+        let mut answers = Vec::new();
+        for (bench, names) in &mut self.sides {
+            let deed = match kind {
+                0..=2 => Deed::pause(gap, short.then(|| Timestamp::now() + INSTANT)),
+                3 | 4 => Deed::Resume,
+                5 | 6 => Deed::Trigger,
+                7 | 8 => Deed::backfill(span.start, if short { after(origin(), 1) } else { span.end }),
+                _ => Deed::cancel(cancelled.map_or(7, |id| names.acts[id.0].1)),
+            };
+            let request = ActRequest {
+                group: group.clone(),
+                job: (!of_group || matches!(deed, Deed::Trigger | Deed::Backfill { .. })).then(|| job(name)),
+                deed,
+                by: "ann".to_owned(),
+                reason: "a|b".to_owned(),
+            };
+            // Two pauses within one millisecond begin at the same instant, in one store and not in the other.
+            tokio::time::sleep(INSTANT * 2).await;
+            answers.push(match bench.store.act(request).await.unwrap() {
+                Acted::Done { number, at, before } => {
+                    let before = before.map(|before| Paused::of(&before, &group, names));
+                    let id = names.act(&group, number);
+                    ("done", id, Some(names.instant(at)), before, 0)
+                }
+                Acted::Nothing => ("nothing", None, None, None, 0),
+                Acted::Full { open } => ("full", None, None, None, open),
+                Acted::Untimely { .. } => ("untimely", None, None, None, 0),
+            });
+        }
+        if short {
+            tokio::time::sleep(OVER).await;
+        }
+        let what =
+            format!("act {group} {name} of group {of_group} {kind} {gap} {cancelled:?} short {short} past {past}");
+        let (_, id, at, ..) = self.agree(&what, both(answers));
+        if let (Some(id), Some(at), 5..=8) = (id, at, kind) {
+            let manual = kind < 7;
+            let asks = Asks {
+                name,
+                origin: if manual { Origin::Manual } else { Origin::Backfill },
+                from: if manual { at } else { At::Planned(past - PAST) },
+            };
+            self.requests.push((group.clone(), id, asks));
+        }
+        self.compare_control(&group).await;
+    }
+
+    async fn compare_control(&mut self, group: &GroupName) {
+        let mut answers = Vec::new();
+        for (bench, names) in &mut self.sides {
+            let read = bench.store.control(group).await.unwrap();
+            let mut request = |request: &leader_core::OpenRequest| {
+                let at = [Some(request.from), Some(request.to), request.done].map(|at| at.map(|at| names.instant(at)));
+                (names.act(group, request.id), request.job.clone(), request.origin, at)
+            };
+            let requests: Vec<_> = read.requests.iter().map(&mut request).collect();
+            let pauses: Vec<_> = read
+                .pauses
+                .iter()
+                .map(|pause| Paused::of(pause, group, names))
+                .collect();
+            let act = |act: &Act| {
+                (
+                    names.act(group, act.number),
+                    act.deed.as_str(),
+                    act.job.clone(),
+                    act.reason.clone(),
+                )
+            };
+            let acts: Vec<_> = read.acts.iter().map(act).collect();
+            let number = names.act(group, read.number);
+            answers.push((number, pauses, requests, acts));
+        }
+        self.agree(&format!("control {group}"), both(answers));
+        self.log.pop();
+    }
+
     /// The living lines, and whether an introduction or a departure is seen in the roster's number.
     async fn compare_rosters(&mut self) {
         let mut answers = Vec::new();
@@ -814,6 +1006,7 @@ struct Wish {
     retried: Option<Minted>,
     schedule: String,
     adopts: &'static str,
+    meets: Option<(Minted, bool)>,
 }
 
 impl Wish {
@@ -841,6 +1034,10 @@ impl Wish {
             further: self.further,
             schedule: self.schedule.as_str().into(),
             adopts: self.adopts.into(),
+            meets: self.meets.map(|(id, more)| Meets {
+                request: names.acts[id.0].1,
+                more,
+            }),
         }
     }
 }
@@ -855,6 +1052,10 @@ enum Reply {
     Busy,
     Early,
     Looked(Open),
+    Paused(At),
+    Held(bool),
+    Split(At),
+    Gone,
     Moved(At, Option<At>),
     OtherSchedule,
     Adopted(At),
@@ -891,6 +1092,10 @@ impl Reply {
             ClaimReply::Busy => Self::Busy,
             ClaimReply::Early { .. } => Self::Early,
             ClaimReply::Looked(found) => Self::Looked(Open::of(found, group, names)),
+            ClaimReply::Paused { since } => Self::Paused(names.instant(*since)),
+            ClaimReply::Held { until } => Self::Held(until.is_some()),
+            ClaimReply::Split { since } => Self::Split(names.instant(*since)),
+            ClaimReply::Gone => Self::Gone,
             ClaimReply::Moved { cursor, waiting } => {
                 Self::Moved(names.instant(*cursor), waiting.map(|at| names.instant(at)))
             }

@@ -8,6 +8,7 @@ use leader_core::__seam::{Ears, StoreError};
 pub(crate) struct Heard {
     pub(crate) released: Mutex<Vec<(String, u64)>>,
     pub(crate) asked: Mutex<Vec<(String, u64)>>,
+    pub(crate) controlled: Mutex<Vec<(String, u64)>>,
     pub(crate) gaps: Mutex<u32>,
 }
 
@@ -18,6 +19,10 @@ impl Ears for Heard {
 
     fn asked(&self, group: &str, term: u64) {
         self.asked.lock().unwrap().push((group.to_owned(), term));
+    }
+
+    fn controlled(&self, group: &str, number: u64) {
+        self.controlled.lock().unwrap().push((group.to_owned(), number));
     }
 
     fn deaf(&self, error: StoreError) {

@@ -4,6 +4,7 @@
 #[macro_use]
 mod bench;
 mod blackout;
+mod control;
 mod dead_runs;
 mod differential;
 mod ghosts;

@@ -273,6 +273,30 @@ async fn an_illegible_job_fails_nobody() {
     }
 }
 
+/// A tick is any instant, and both scripts read it alike.
+#[tokio::test]
+async fn a_run_of_a_tick_before_1970_is_taken_over_as_any_other() {
+    use crate::bench::claim;
+    use leader_core::__seam::{ClaimReply, TakenOver, Want};
+
+    let bench = Bench::redis().await;
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    let cursor = bench.cursor(&a, term, "job").await;
+    let job = format!("{{{}}}:job:job", Keys::of(&bench).lease);
+    let line = "-1000|schedule|5|2|1|3|z#1|1|99999999999999|ran.error";
+    command(&bench, &["HSET", &job, "open", line]).await;
+    let TakenOver::Yours { open, .. } = bench.take_over(&a, term, &["job"]).await else {
+        panic!("not yours");
+    };
+    let look = claim("job", 1, cursor, cursor, Want::Look);
+    let ClaimReply::Looked(looked) = bench.claim(&a, term, look).await else {
+        panic!("not looked at");
+    };
+    assert_eq!(open[0].pausing.len(), 1);
+    assert_eq!(open[0].pausing, looked.pausing);
+}
+
 /// One group whose keys are of no use does not stand in the way of the others that are asked for with it.
 #[tokio::test]
 async fn a_broken_group_fails_alone() {

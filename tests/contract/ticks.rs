@@ -37,6 +37,7 @@ async fn an_unknown_job_starts_now(bench: Bench) {
         cursors,
         waiting,
         open,
+        control: 0,
         ..
     } = bench.take_over(&a, term, &["one", "two"]).await
     else {

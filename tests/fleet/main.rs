@@ -10,6 +10,7 @@ mod calls;
 mod cases;
 mod catch_up;
 mod clocks;
+mod control;
 mod edits;
 mod events;
 mod explain;

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use leader_core::{Bootstrap, Clock, Embedded, Event, Instance, Lead, Stamped, State, Tick, Timing, leader_only};
+use leader_core::{
+    Bootstrap, Clock, Embedded, Event, Events, Instance, Lead, Stamped, State, Tick, Timing, leader_only,
+};
 use leader_tests::{RedisServer, eventually};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -303,14 +305,23 @@ pub(crate) async fn leader_first(a: Instance, b: Instance, group: &str) -> (Inst
     if a.is_leader(group) { (a, b) } else { (b, a) }
 }
 
-/// Keeps the events of an instance from its start on.
+/// Keeps the events of an instance.
 #[derive(Clone, Default)]
 pub(crate) struct Diary(Arc<Mutex<Vec<Stamped>>>);
 
 impl Diary {
     pub(crate) fn of(instance: &Instance) -> Self {
+        Self::from(instance.events())
+    }
+
+    /// The same from before the start: what happens while that returns is in it.
+    pub(crate) fn of_the_start(bootstrap: &Bootstrap) -> Self {
+        Self::from(bootstrap.events())
+    }
+
+    fn from(mut events: Events) -> Self {
         let diary = Self::default();
-        let (kept, mut events) = (diary.clone(), instance.events());
+        let kept = diary.clone();
         tokio::spawn(async move {
             while let Ok(event) = events.recv().await {
                 kept.0.lock().unwrap().push(event);

@@ -64,11 +64,11 @@ async fn decided(instance: &Instance, times: u64) -> JobLedger {
     ledger(instance).await
 }
 
-fn failures(diary: &Diary) -> Vec<(u32, Outcome)> {
-    diary.pick(|event| match event {
+fn failures(event: &Event) -> Option<(u32, Outcome)> {
+    match event {
         Event::RunFailed { attempt, outcome, .. } => Some((*attempt, *outcome)),
         _ => None,
-    })
+    }
 }
 
 fn decisions(event: &Event) -> Option<Outcome> {
@@ -92,8 +92,8 @@ async fn a_failed_run_is_tried_again(ground: Ground) {
     let stage = Stage::new();
     let tries = fails(&stage, 2);
     let (bootstrap, calls) = hooked(retried(&ground, "a", &stage, 3, "500ms"));
+    let diary = Diary::of_the_start(&bootstrap);
     let a = bootstrap.await.unwrap();
-    let diary = Diary::of(&a);
     let decided = decided(&a, 1).await;
     assert_eq!(*tries.lock().unwrap(), [1, 2, 3]);
     let played = stage.played("rare");
@@ -112,7 +112,7 @@ async fn a_failed_run_is_tried_again(ground: Ground) {
     assert_eq!(record.fence, played[2].fence);
     let error = Outcome::Ran(Ran::Error);
     diary.shows("decided once", decisions, [Outcome::Ran(Ran::Ok)]).await;
-    assert_eq!(failures(&diary), [(1, error), (2, error)]);
+    diary.shows("each failed try", failures, [(1, error), (2, error)]).await;
     assert!(calls.lock().unwrap().is_empty(), "it is no failure in the end");
     a.shutdown().await;
 }
@@ -121,8 +121,8 @@ async fn a_run_whose_tries_are_used_up_is_decided_once(ground: Ground) {
     let stage = Stage::new();
     let tries = fails(&stage, 9);
     let (bootstrap, calls) = hooked(retried(&ground, "a", &stage, 2, "100ms..200ms"));
+    let diary = Diary::of_the_start(&bootstrap);
     let a = bootstrap.await.unwrap();
-    let diary = Diary::of(&a);
     let decided = decided(&a, 1).await;
     assert_eq!(*tries.lock().unwrap(), [1, 2, 3]);
     let record = &decided.records[0];
@@ -144,14 +144,16 @@ async fn a_panic_is_tried_again(ground: Ground) {
         assert!(tick.attempt() > 1, "the first panics");
         Ok(())
     });
-    let a = retried(&ground, "a", &stage, 1, "100ms").await.unwrap();
-    let diary = Diary::of(&a);
+    let a = retried(&ground, "a", &stage, 1, "100ms");
+    let diary = Diary::of_the_start(&a);
+    let a = a.await.unwrap();
     let decided = decided(&a, 1).await;
     assert_eq!(
         (decided.records[0].outcome, decided.records[0].tries),
         (Outcome::Ran(Ran::Ok), 2)
     );
-    assert_eq!(failures(&diary), [(1, Outcome::Ran(Ran::Panic))]);
+    let panicked = [(1, Outcome::Ran(Ran::Panic))];
+    diary.shows("the first try", failures, panicked).await;
     a.shutdown().await;
 }
 
@@ -170,12 +172,12 @@ async fn no_try_begins_after_the_next_tick(ground: Ground) {
 async fn a_successor_goes_on_with_the_tries(ground: Ground) {
     let stage = Stage::new();
     let tries = fails(&stage, 1);
-    let start = |id| retried(&ground, id, &stage, 3, "6s");
-    let (a, b) = (start("a").await.unwrap(), start("b").await.unwrap());
+    let [a, b] = ["a", "b"].map(|id| retried(&ground, id, &stage, 3, "6s"));
+    let diaries = [Diary::of_the_start(&a), Diary::of_the_start(&b)];
+    let (a, b) = (a.await.unwrap(), b.await.unwrap());
     let (old, new) = leader_first(a, b, "rare").await;
-    let diary = Diary::of(&old);
     played(&stage, 1).await;
-    let again_at = diary
+    let again_at = diaries[usize::from(old.id().as_str() == "b")]
         .tells("a try failed", |event| match event {
             Event::RunFailed { again_at, .. } => Some(*again_at),
             _ => None,

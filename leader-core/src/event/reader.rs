@@ -2,7 +2,18 @@
 
 use tokio::sync::broadcast;
 
-use super::{Event, Stamped};
+use super::Event;
+use crate::clock::Moment;
+
+/// An event and when it happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stamped {
+    /// When, by the suspend-counting clock.
+    pub at: Moment,
+    /// What.
+    pub event: Event,
+}
 
 /// How many events a slow reader may fall behind.
 pub(crate) const BACKLOG: usize = 4096;

@@ -3,6 +3,7 @@
 //! It never waits for anything but its next input or its next timer: every question to the store is a task of its own on the
 //! same thread, whose answer comes back as an input.
 
+mod control;
 mod elections;
 mod input;
 mod inspection;
@@ -26,7 +27,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-pub(crate) use input::{Input, Refused, Request};
+pub(crate) use input::{Errand, Input, Refused, Request};
 pub(crate) use restart::{Kept, drive};
 use stopping::Stopping;
 
@@ -94,6 +95,8 @@ struct GroupState {
     draining: Option<u64>,
     /// Who asked for the step-down.
     step_down: Vec<oneshot::Sender<Result<(), StepDownError>>>,
+    /// What people have asked of it, as far as it is led here.
+    control: control::Control,
 }
 
 impl Engine {
@@ -122,6 +125,7 @@ impl Engine {
                 leading_since: now,
                 draining: None,
                 step_down: Vec::new(),
+                control: control::Control::default(),
             }
         };
         for gate in shared.gates.iter().filter(|gate| !config.candidacy.has(gate.group())) {
@@ -191,6 +195,7 @@ impl Engine {
         self.elections_turn(now);
         #[cfg(feature = "testing")]
         self.by_hand_turn(now);
+        self.control_turn(now);
         self.ticks_turn(now);
         self.runs_turn(now);
         self.lives_turn(now);
@@ -215,6 +220,7 @@ impl Engine {
             self.roster_wake(now),
             self.watch.next_look(),
             self.ticks_wake(now),
+            self.control_wake(),
             self.runs.next_wake(),
             self.lives.next_wake(),
             self.stopping_wake(now),
@@ -271,6 +277,12 @@ impl Engine {
                     self.groups[index].election.told_of_request(now, term);
                 }
             }
+            Input::Controlled { group, number } => {
+                if let Some(index) = self.index_of(&group) {
+                    self.control_heard(index, number);
+                }
+            }
+            Input::ControlRead { group, term, answer } => self.control_read(now, group, term, answer),
             Input::Deaf(error) => self.deaf(&error),
             Input::Gap => self.groups.iter_mut().for_each(|group| group.election.look_again(now)),
             Input::Request(request) => self.request(now, request),

@@ -111,6 +111,11 @@ impl Ears for Relay {
         self.0.send(Input::Asked { group, term });
     }
 
+    fn controlled(&self, group: &str, number: u64) {
+        let group = group.to_owned();
+        self.0.send(Input::Controlled { group, number });
+    }
+
     fn deaf(&self, error: StoreError) {
         self.0.send(Input::Deaf(error));
     }

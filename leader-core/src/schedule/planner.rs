@@ -6,6 +6,7 @@
 mod change;
 mod covered;
 mod jitter;
+mod paused;
 mod plan;
 mod tries;
 
@@ -21,6 +22,7 @@ use super::missed::{DEFAULT_MAX_MISSED, Missed, Passed};
 pub use change::Change;
 pub(super) use jitter::mixed;
 pub use jitter::seed;
+use paused::Paused;
 use plan::Plan;
 
 /// How late a tick may be and still simply run, unless the job says otherwise; never more than the distance to the next tick.
@@ -126,6 +128,7 @@ impl Planner {
             blocked: false,
             idle: false,
             change: Change::No,
+            paused: Paused::No,
         };
         self.plans.insert(job, plan);
         self.await_next(job);
@@ -163,6 +166,7 @@ impl Planner {
             };
             let Some(plan) = self.plans.get_mut(&job) else { continue };
             plan.wake = None;
+            plan.paused = Paused::No;
             if let Some(step) = plan.change_over(now) {
                 all.push((job, vec![step]));
                 continue;
@@ -281,9 +285,9 @@ impl Planner {
     /// Asks for a new decision at `at`.
     pub fn look_at(&mut self, job: usize, at: Timestamp) {
         if let Some(plan) = self.plans.get_mut(&job) {
-            plan.wake = Some(at);
             plan.idle = false;
-            self.wakes.push(Reverse((at, job)));
+            plan.wake = plan.not_before(at);
+            self.wakes.extend(plan.wake.map(|at| Reverse((at, job))));
         }
     }
 

@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use crate::names::{GroupName, JobName};
 
+pub(crate) mod control;
 pub(crate) mod embedded;
+pub(crate) mod ends;
 pub(crate) mod error;
 pub(crate) mod explain;
 pub(crate) mod finding;
@@ -30,6 +32,7 @@ pub(crate) mod roster;
 pub(crate) mod schedules;
 pub(crate) mod tries;
 
+pub use control::*;
 pub use error::{StoreError, StoreErrorKind};
 pub use finding::{Finding, FindingKind};
 pub use ledger::{JobLedger, LedgerRecord, OpenRun};
@@ -82,6 +85,12 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Reads a job's part of the ledger.
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger>;
 
+    /// Keeps what is done to a group by people: one atomic step, told at once.
+    fn act(&self, request: ActRequest) -> Answer<'_, Acted>;
+
+    /// Reads what is in force and open in a group, and what was done to it.
+    fn control<'a>(&'a self, group: &'a GroupName) -> Answer<'a, GroupControl>;
+
     /// Writes this instance into the roster, unless another service is alive in the namespace.
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled>;
 
@@ -101,6 +110,8 @@ pub trait Ears: Send + Sync {
     fn released(&self, group: &str, term: u64);
     /// The leader of `term` is asked to step down.
     fn asked(&self, group: &str, term: u64);
+    /// Something was done to a group, under this number.
+    fn controlled(&self, group: &str, number: u64);
     /// Something may have been missed.
     fn gap(&self);
     /// Nothing will be heard, because the store does not allow it.

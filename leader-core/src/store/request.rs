@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::control::Meets;
+pub use super::ends::{End, SettleBatch, Settled};
 use super::error::StoreError;
 use super::tries::{Found, Further};
 pub use crate::election::Oddity;
-use crate::job::outcome::Ran;
 pub use crate::job::record::Overlap;
 use crate::job::tick::Origin;
 use crate::names::{GroupName, Holder, JobName};
@@ -76,6 +77,8 @@ pub enum Renewed {
         now: Timestamp,
         /// The request to step down that is meant for this term.
         asked: Option<Asked>,
+        /// The number of the newest act of control; 0 when there was none.
+        control: u64,
     },
     /// Holder or term did not match; nothing was done.
     NotYours {
@@ -212,6 +215,8 @@ pub enum TakenOver {
         open: Vec<Found>,
         /// The schedule of each job that is in force.
         schedules: Vec<StoredSchedule>,
+        /// The number of the newest act of control; 0 when there was none.
+        control: u64,
     },
     /// It is not.
     NotYours,
@@ -269,6 +274,8 @@ pub struct Claim {
     pub schedule: Arc<str>,
     /// The schedule that [`Want::Adopt`] brings; empty otherwise.
     pub adopts: Arc<str>,
+    /// The request that the run meets: moved on, or removed, in the step that begins the run.
+    pub meets: Option<Meets>,
 }
 
 /// What a claim is for.
@@ -332,6 +339,23 @@ pub enum ClaimReply {
     Looked(Found),
     /// An earlier run has not ended and the tick is owed: nothing was done.
     Busy,
+    /// The job is paused, and what fell due since then is settled as `paused`, the tick included.
+    Paused {
+        /// When the pause began.
+        since: Timestamp,
+    },
+    /// The job is paused and its ticks stay open: nothing was done.
+    Held {
+        /// When the pause ends by itself.
+        until: Option<Timestamp>,
+    },
+    /// The job is paused since an instant within a span of passed ticks, which must be handed over in two parts: nothing was done.
+    Split {
+        /// When the pause began.
+        since: Timestamp,
+    },
+    /// The request is met or withdrawn: nothing was done.
+    Gone,
     /// The store's cursor is another; nothing was done.
     Moved {
         /// The store's cursor.
@@ -346,45 +370,4 @@ pub enum ClaimReply {
         /// The cursor.
         cursor: Timestamp,
     },
-}
-
-/// Runs of one group that have ended.
-#[derive(Clone, Debug)]
-#[allow(clippy::exhaustive_structs, reason = "an internal message")]
-pub struct SettleBatch {
-    /// The group.
-    pub group: GroupName,
-    /// The runs.
-    pub ends: Vec<End>,
-}
-
-/// How one run ended.
-#[derive(Clone, Debug)]
-#[allow(clippy::exhaustive_structs, reason = "an internal message")]
-pub struct End {
-    /// The job.
-    pub job: JobName,
-    /// The run.
-    pub fence: u64,
-    /// How it ended.
-    pub ran: Ran,
-    /// The error's text, bounded; empty for none.
-    pub error: String,
-    /// The pause before the run's next try; `None` when this was its end.
-    pub again_in: Option<Duration>,
-}
-
-/// Whether a run's result was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums, reason = "an internal message")]
-pub enum Settled {
-    /// It was.
-    Yes,
-    /// It was; the run is open on and pauses.
-    Again {
-        /// When its next try may begin, by the server's clock.
-        at: Timestamp,
-    },
-    /// The run had been settled by somebody else.
-    Fenced,
 }

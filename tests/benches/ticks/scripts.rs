@@ -53,6 +53,7 @@ pub fn measure(runtime: &Runtime, server: &RedisServer) {
 }
 
 /// The mean microseconds of a script that claims, and of one that settles.
+#[allow(clippy::too_many_lines, reason = "one measurement, step by step")]
 async fn rounds(server: &RedisServer) -> (f64, f64) {
     server.command(&["FLUSHALL"]).await;
     let info = parse(&server.url()).expect("a URL");
@@ -101,6 +102,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
             cursor,
             want: Want::Run,
             passed: Vec::new(),
+            meets: None,
             alive: Vec::new(),
             further: None,
             schedule: "every 1s".into(),

@@ -225,6 +225,9 @@ impl Engine {
                 Err(_) => Reply::Failed,
             };
             self.groups[index].election.handle_reply(now, attempt, &reply);
+            if let Ok(Renewed::Yes { control, .. }) = &answer {
+                self.control_heard(index, *control);
+            }
             if let Ok(Renewed::Yes { asked: Some(asked), .. }) = answer {
                 self.asked_to_step_down(now, index, asked);
             }
@@ -296,6 +299,7 @@ impl Engine {
         state.draining = None;
         state.taken_over = None;
         state.take_over_again = None;
+        state.control = super::control::Control::default();
         state.show(Role::Standby, None, term, None);
         let group = state.gate.group().clone();
         for done in state.step_down.drain(..) {

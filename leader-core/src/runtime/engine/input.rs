@@ -1,5 +1,8 @@
 //! What reaches the engine.
 
+use std::pin::Pin;
+use std::sync::Arc;
+
 #[cfg(feature = "testing")]
 use jiff::Timestamp;
 use tokio::sync::oneshot;
@@ -14,7 +17,8 @@ use crate::runtime::fleet::Member;
 use crate::runtime::guarded::Ending;
 use crate::runtime::requests::StepDownError;
 use crate::store::{
-    Campaigned, Claimed, End, Enrolled, Finding, JobLedger, Renewed, Replaced, Roster, Settled, StoreError, TakenOver,
+    Campaigned, Claimed, End, Enrolled, Finding, GroupControl, JobLedger, Renewed, Replaced, Roster, Settled, Store,
+    StoreError, TakenOver,
 };
 
 /// A group, by its index in the engine.
@@ -85,9 +89,36 @@ pub(crate) enum Input {
         group: String,
         term: u64,
     },
+    /// Something was done to a group.
+    Controlled {
+        group: String,
+        number: u64,
+    },
+    ControlRead {
+        group: Group,
+        term: u64,
+        answer: Result<GroupControl, StoreError>,
+    },
     Gap,
     Deaf(StoreError),
     Request(Request),
+}
+
+type Question = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A question of a handle to the store, which answers by itself.
+pub(crate) struct Errand(pub(crate) Box<dyn FnOnce(Arc<dyn Store>) -> Question + Send>);
+
+impl std::fmt::Debug for Errand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Errand")
+    }
+}
+
+impl Errand {
+    pub(super) fn run(self, store: &Arc<dyn Store>) {
+        tokio::spawn((self.0)(Arc::clone(store)));
+    }
 }
 
 /// What a handle asks of its instance.
@@ -102,6 +133,8 @@ pub(crate) enum Request {
     Fleet {
         answer: FleetAnswer,
     },
+    /// Ask the store something, in a task of its own.
+    Errand(Errand),
     Shutdown {
         done: oneshot::Sender<()>,
     },

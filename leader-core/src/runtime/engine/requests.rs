@@ -25,6 +25,7 @@ impl Engine {
         match request {
             Request::StepDown { group, reason, done } => self.step_down(now, group, reason, done),
             Request::Fleet { answer } => read_fleet(&self.store, answer),
+            Request::Errand(errand) => errand.run(&self.store),
             Request::Shutdown { done } => self.shut_down(now, done, None),
             Request::RuntimeGone { done } => self.shut_down(now, done, Some(Lost::RuntimeGone)),
             #[cfg(feature = "testing")]

@@ -226,6 +226,7 @@ impl Kept {
                 }
             }
             Input::Request(Request::Fleet { answer }) => read_fleet(store, answer),
+            Input::Request(Request::Errand(errand)) => errand.run(store),
             Input::Request(Request::Shutdown { done }) => {
                 self.stop(config.clock.now() + last_words(config.timing), done);
             }

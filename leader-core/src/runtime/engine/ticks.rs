@@ -6,6 +6,7 @@ mod claims;
 mod extra;
 mod followed;
 mod patience;
+mod take_over;
 mod tries;
 mod under_way;
 mod waiting;
@@ -15,19 +16,15 @@ pub(super) use extra::ByHand;
 pub(super) use tries::Failed;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use jiff::SignedDuration;
 use tokio::sync::oneshot;
 
 use super::Engine;
-use super::input::{Group, Input};
+use super::input::Group;
 use crate::clock::Moment;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
-use crate::store::{
-    Claim, ClaimBatch, ClaimReply, Claimed, StoreError, StoredSchedule, TakeOver, TakenOver, Want, Writer,
-};
+use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, StoredSchedule, Want};
 
 /// The claims under way.
 #[derive(Default)]
@@ -78,100 +75,6 @@ impl Ticks {
 }
 
 impl Engine {
-    /// Asks for the cursors of a group that is led anew.
-    pub(super) fn take_over(&mut self, now: Moment, index: Group, term: u64) {
-        let state = &mut self.groups[index];
-        state.taken_over = Some(term);
-        state.take_over_again = None;
-        if state.jobs.is_empty() || self.shared.config.manual_ticks {
-            return;
-        }
-        if self.skew.holds(&self.planning) {
-            // A new job would begin at an instant that is not the fleet's.
-            state.take_over_again = Some(now + self.shared.config.timing.retry());
-            return;
-        }
-        let config = &self.shared.config;
-        let request = TakeOver {
-            group: state.gate.group().clone(),
-            holder: config.holder.clone(),
-            term,
-            jobs: state.jobs.iter().map(|job| config.jobs[*job].name.clone()).collect(),
-            schedules: (state.jobs.iter())
-                .map(|job| config.jobs[*job].rule.schedule.shared_text())
-                .collect(),
-            writer: Writer::new(&config.version, &config.time_zones),
-        };
-        let store = Arc::clone(&self.store);
-        self.ask(async move { store.take_over(request).await }, move |answer| {
-            Input::TakenOver {
-                group: index,
-                term,
-                sent: now,
-                answer,
-            }
-        });
-    }
-
-    pub(super) fn taken_over(
-        &mut self,
-        now: Moment,
-        index: Group,
-        term: u64,
-        sent: Moment,
-        answer: Result<TakenOver, StoreError>,
-    ) {
-        self.heard(now, &answer);
-        let state = &mut self.groups[index];
-        let current = state.taken_over == Some(term) && state.draining.is_none();
-        if !current || !state.gate.trusts(term) {
-            return;
-        }
-        match answer {
-            Ok(TakenOver::Yours {
-                now: server,
-                late_from,
-                cursors,
-                waiting,
-                open,
-                schedules,
-            }) => {
-                self.sampled(now, sent, server);
-                let config = &self.shared.config;
-                let hand_over = config.drain.saturating_add(2 * config.timing.ttl());
-                let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
-                // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
-                let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                let found = cursors.into_iter().zip(waiting).zip(open).zip(schedules);
-                for (job, (((cursor, waiting), open), stored)) in self.groups[index].jobs.clone().into_iter().zip(found)
-                {
-                    let rule = self.rule_in_force(job, &stored);
-                    self.tell_of_the_future(job, cursor, server);
-                    let begun = self.planning.at(now);
-                    self.planner.begin(job, rule, cursor, late_from, begun);
-                    self.follow(job, stored);
-                    self.found_waiting(now, job, waiting);
-                    self.found_open(now, job, open);
-                }
-                self.show_followed();
-            }
-            // The next renewal says the same, and demotes.
-            Ok(TakenOver::NotYours) => {}
-            Err(_) => state.take_over_again = Some(now + self.shared.config.timing.retry()),
-        }
-    }
-
-    /// Stops planning a group's jobs: the cursors are read anew at the next term.
-    pub(super) fn forget_ticks(&mut self, index: Group) {
-        for job in &self.groups[index].jobs {
-            self.planner.end(*job);
-            self.places.forget(*job);
-            self.ticks.tries.forget(*job);
-            self.ticks.followed.remove(job);
-        }
-        self.show_followed();
-    }
-
     pub(super) fn ticks_wake(&mut self, now: Moment) -> Option<Moment> {
         let planned = self.planner.next_wake().filter(|_| !self.holds_ticks());
         let planned = planned.map(|at| self.planning.moment_of(at, now));
@@ -269,20 +172,23 @@ impl Engine {
             self.retry_answered(now, (index, term), claim, job, fence, &reply);
             return;
         }
-        let state = &mut self.groups[index];
         if reply == ClaimReply::OtherSchedule || claim.want == Want::Adopt {
             self.schedule_answered(now, index, term, job, claim, &reply);
             return;
         }
-        let planned = state.taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
+        self.request_answered(now, index, term, claim, &reply);
+        if self.answered_in_a_pause(now, index, term, job, claim, &reply) {
+            return;
+        }
+        let planned = self.groups[index].taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
         if planned && claim.want == Want::Waited {
             self.waited(now, job, claim, &reply);
         }
         let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
         let planned = planned && scheduled;
-        let moved = !matches!(
+        let moved = matches!(
             reply,
-            ClaimReply::Moved { .. } | ClaimReply::Busy | ClaimReply::Replacing
+            ClaimReply::Won { .. } | ClaimReply::Overlapped | ClaimReply::Waits | ClaimReply::Passed
         );
         if moved && scheduled {
             self.coalesce(job, claim.want);
@@ -355,7 +261,13 @@ impl Engine {
                 }
             }
             // Only of a retry; and what was answered above.
-            ClaimReply::Early { .. } | ClaimReply::OtherSchedule | ClaimReply::Adopted { .. } => {}
+            ClaimReply::Early { .. }
+            | ClaimReply::OtherSchedule
+            | ClaimReply::Adopted { .. }
+            | ClaimReply::Paused { .. }
+            | ClaimReply::Held { .. }
+            | ClaimReply::Split { .. }
+            | ClaimReply::Gone => {}
         }
     }
 }

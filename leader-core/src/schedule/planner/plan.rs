@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::paused::Paused;
 use super::{AT_ONCE, Change, Rule, Step, StepKind};
 use crate::schedule::Schedule;
 use crate::schedule::blackout::just_before;
@@ -26,6 +27,7 @@ pub(super) struct Plan {
     pub(super) idle: bool,
     /// Whether another schedule is to be brought into force.
     pub(super) change: Change,
+    pub(super) paused: Paused,
 }
 
 impl Plan {

@@ -76,6 +76,7 @@ pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time) -> Renewed {
     Renewed::Yes {
         now: time.exact,
         asked: asked.map(|(_, _, asked)| asked.clone()),
+        control: group.control.number,
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It keeps the rules of the Redis scripts, step for step; the contract suite runs on both.
 
+mod control;
 mod lease;
 mod roster;
 mod schedules;
@@ -20,6 +21,7 @@ use tokio::sync::broadcast;
 
 use crate::clock::{Clock, Moment};
 use crate::names::{GroupName, Holder, JobName, Namespace};
+use crate::store::control::{ActRequest, Acted, GroupControl};
 use crate::store::ledger::{JobLedger, Keep};
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, SettleBatch, Settled,
@@ -65,6 +67,7 @@ struct Shared {
 enum Hint {
     Released(u64),
     Asked(u64),
+    Controlled(u64),
 }
 
 /// What the store holds of one namespace.
@@ -92,6 +95,7 @@ struct Group {
     /// Since when runs are asked to end because a later tick takes their place.
     replaced: BTreeMap<u64, Moment>,
     jobs: BTreeMap<JobName, JobLedger>,
+    control: control::Control,
 }
 
 #[derive(Debug)]
@@ -329,6 +333,26 @@ impl Store for Embedded {
         }))
     }
 
+    fn act(&self, request: ActRequest) -> Answer<'_, Acted> {
+        Box::pin(async move {
+            let group = request.group.clone();
+            let acted = self.later(|data, time| control::act(data, request, time)).await;
+            if let Acted::Done { number, .. } = acted {
+                self.tell(group, Hint::Controlled(number));
+            }
+            Ok(acted)
+        })
+    }
+
+    fn control<'a>(&'a self, group: &'a GroupName) -> Answer<'a, GroupControl> {
+        Box::pin(self.later(move |data, time| {
+            let group = data.groups.get(group);
+            Ok(group
+                .map(|group| control::control(&group.control, time))
+                .unwrap_or_default())
+        }))
+    }
+
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {
         Box::pin(self.later(move |data, time| Ok(roster::enrol(data, entry, time))))
     }
@@ -352,6 +376,7 @@ impl Store for Embedded {
                     Ok((namespace, group, hint)) if namespace == self.namespace => match hint {
                         Hint::Released(term) => ears.released(group.as_str(), term),
                         Hint::Asked(term) => ears.asked(group.as_str(), term),
+                        Hint::Controlled(number) => ears.controlled(group.as_str(), number),
                     },
                     Ok(_) => {}
                     Err(broadcast::error::RecvError::Lagged(_)) => ears.gap(),

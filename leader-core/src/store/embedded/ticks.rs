@@ -1,14 +1,16 @@
 //! Ticks: the steps of `take_over.lua`, `claim.lua` and `settle.lua`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::control::Judgement;
 use super::{Data, Group, Time, schedules, tries};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
-use crate::names::Holder;
+use crate::names::{Holder, JobName};
 use crate::schedule::missed::MissedReason;
 use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
 use crate::store::request::{
@@ -43,6 +45,7 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         waiting,
         open,
         schedules: kept,
+        control: group.control.number,
     }
 }
 
@@ -51,16 +54,15 @@ pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time) -> Claimed 
     if !group.is_held_by(&batch.holder, batch.term, time.moment) {
         return Claimed::NotYours;
     }
-    Claimed::Yours(
-        batch
-            .claims
-            .iter()
-            .map(|claim| claim_one(group, batch, claim, time))
-            .collect(),
-    )
+    let mut stopped = BTreeMap::new();
+    let one = |claim: &Claim| claim_one(group, batch, claim, &mut stopped, time);
+    Claimed::Yours(batch.claims.iter().map(one).collect())
 }
 
-fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> ClaimReply {
+/// The jobs of a batch whose ticks stay open, and why: later ticks of theirs must not overtake.
+type Stopped = BTreeMap<JobName, ClaimReply>;
+
+fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut Stopped, time: Time) -> ClaimReply {
     settle_dead(group, batch, claim, time);
     let job = group.jobs.entry(claim.job.clone()).or_default();
     let same = |run: &&OpenRun| run.again_at.is_none() && run.term == batch.term && run.number == claim.number;
@@ -87,6 +89,19 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
     if claim.want == Want::Waited && job.waiting != Some(claim.tick) {
         return ClaimReply::Passed;
     }
+    if claim.meets.is_some_and(|meets| !group.control.asks_for(claim, meets)) {
+        return ClaimReply::Gone;
+    }
+    if let Some(reply) = stopped.get(&claim.job).filter(|_| scheduled) {
+        return reply.clone();
+    }
+    if let Some(reply) = paused(group, batch, claim, scheduled, time) {
+        if scheduled && !matches!(reply, ClaimReply::Paused { .. }) {
+            stopped.insert(claim.job.clone(), reply.clone());
+        }
+        return reply;
+    }
+    let job = group.jobs.entry(claim.job.clone()).or_default();
     if claim.overlap != Overlap::Allow && (scheduled || claim.want == Want::Waited) {
         tries::end_pauses(job, time);
     }
@@ -94,28 +109,17 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -
         replace(group, batch, claim, time);
     }
     let job = group.jobs.entry(claim.job.clone()).or_default();
-    let allowed = claim.want == Want::Run && claim.overlap == Overlap::Allow;
-    let overlaps = !job.open.is_empty() && !allowed;
+    let beside = (claim.want == Want::Run || claim.meets.is_some()) && claim.overlap == Overlap::Allow;
+    // The runs of a past span come one after another, whatever the policy.
+    let own = |run: &OpenRun| claim.want == Want::Extra(Origin::Backfill) && run.origin == Origin::Backfill;
+    let overlaps = job.open.iter().any(|run| !beside || own(run));
     if overlaps && claim.want == Want::Run && claim.overlap == Overlap::Replace {
         return ClaimReply::Replacing;
     }
     if overlaps && !matches!(claim.want, Want::Run | Want::Settle) {
         return ClaimReply::Busy;
     }
-    let passed = |first, last, count, outcome| LedgerRecord {
-        first,
-        last,
-        count,
-        outcome,
-        origin: Origin::Schedule,
-        fence: 0,
-        term: batch.term,
-        instance: batch.holder.instance().to_owned(),
-        settled_at: time.wall,
-        claimed_at: time.wall,
-        error: String::new(),
-        tries: 0,
-    };
+    let passed = |first, last, count, outcome| unrun(batch, (first, last, count), outcome, time);
     for (at, span) in claim.passed.iter().enumerate() {
         let outcome = Outcome::from(span.reason);
         if at == 0 && outcome == Outcome::Blackout && prolong(job, batch, span, cursor, time) {
@@ -169,6 +173,9 @@ fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> Cl
         last: None,
         error: String::new(),
     };
+    if let Some(meets) = claim.meets {
+        group.control.met(meets, claim.tick);
+    }
     group.beats.insert(fence, time.moment);
     group.jobs.entry(claim.job.clone()).or_default().open.push(run);
     ClaimReply::Won { fence }
@@ -191,6 +198,71 @@ fn prolong(job: &mut JobLedger, batch: &ClaimBatch, span: &Passed, cursor: Times
     (record.settled_at, record.claimed_at) = (time.wall, time.wall);
     *job.counts.entry(Outcome::Blackout).or_default() += span.count;
     true
+}
+
+/// A record of ticks that did not run.
+fn unrun(
+    batch: &ClaimBatch,
+    (first, last, count): (Timestamp, Timestamp, u64),
+    outcome: Outcome,
+    time: Time,
+) -> LedgerRecord {
+    LedgerRecord {
+        first,
+        last,
+        count,
+        outcome,
+        origin: Origin::Schedule,
+        fence: 0,
+        term: batch.term,
+        instance: batch.holder.instance().to_owned(),
+        settled_at: time.wall,
+        claimed_at: time.wall,
+        error: String::new(),
+        tries: 0,
+    }
+}
+
+/// What a pause makes of a claim; `None` where it has no say.
+fn paused(group: &mut Group, batch: &ClaimBatch, claim: &Claim, scheduled: bool, time: Time) -> Option<ClaimReply> {
+    let backfill = claim.want == Want::Extra(Origin::Backfill);
+    if !scheduled && !backfill && claim.want != Want::Waited {
+        return None;
+    }
+    let since = match group.control.judge(&claim.job, time.wall)? {
+        Judgement::Hold(until) => return Some(ClaimReply::Held { until }),
+        Judgement::Skip(_) if backfill => return Some(ClaimReply::Held { until: None }),
+        Judgement::Skip(since) => since,
+    };
+    if scheduled && claim.tick < since {
+        return None;
+    }
+    let straddles = |span: &Passed| span.first < since && since <= span.last;
+    if claim.passed.iter().any(straddles) {
+        return Some(ClaimReply::Split { since });
+    }
+    let job = group.jobs.entry(claim.job.clone()).or_default();
+    if claim.overlap != Overlap::Allow {
+        tries::end_pauses(job, time);
+    }
+    for span in &claim.passed {
+        let outcome = if span.first < since {
+            Outcome::from(span.reason)
+        } else {
+            Outcome::Paused
+        };
+        write(job, unrun(batch, (span.first, span.last, span.count), outcome, time));
+    }
+    if claim.want != Want::Settle {
+        for tick in job.waiting.take().into_iter().chain(scheduled.then_some(claim.tick)) {
+            write(job, unrun(batch, (tick, tick, 1), Outcome::Paused, time));
+        }
+    }
+    if scheduled {
+        schedules::write_again(job, batch, claim);
+        job.cursor = Some(claim.tick);
+    }
+    Some(ClaimReply::Paused { since })
 }
 
 /// Asks the runs of the job to end; those that were asked long ago, and have not, are closed.

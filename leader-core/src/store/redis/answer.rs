@@ -18,13 +18,13 @@ use crate::store::request::{
 };
 use crate::store::roster::{Enrolled, Line, Roster, Twin};
 
-fn odd(what: &str) -> StoreError {
+pub(super) fn odd(what: &str) -> StoreError {
     StoreError::protocol().with_advice(format!(
         "an unexpected {what}: another program or a newer version of this crate may use the same keys"
     ))
 }
 
-fn texts(value: Value) -> Result<Vec<String>, StoreError> {
+pub(super) fn texts(value: Value) -> Result<Vec<String>, StoreError> {
     Vec::<String>::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))
 }
 
@@ -32,7 +32,7 @@ pub(super) fn text(value: Value) -> Result<String, StoreError> {
     String::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))
 }
 
-fn number(text: &str) -> Result<u64, StoreError> {
+pub(super) fn number(text: &str) -> Result<u64, StoreError> {
     text.parse().map_err(|_| odd(&format!("number `{text}`")))
 }
 
@@ -126,7 +126,8 @@ pub(super) fn asked(value: Value) -> Result<AskReply, StoreError> {
 pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
     let answer = texts(value)?;
     match answer.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["renewed", now, asked] => Ok(Renewed::Yes {
+        ["renewed", now, asked, control] => Ok(Renewed::Yes {
+            control: number(control)?,
             now: micros(now)?,
             asked: asked.split_once(' ').map(|(by, reason)| Asked {
                 by: by.to_owned(),
@@ -150,7 +151,7 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
     let answer = texts(value)?;
     match answer.as_slice() {
         [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
-        [verdict, now, late_from, jobs_found @ ..] if verdict == "yours" && jobs_found.len() == 5 * jobs => {
+        [verdict, now, late_from, jobs_found @ .., control] if verdict == "yours" && jobs_found.len() == 5 * jobs => {
             let optional = |text: &String| (!text.is_empty()).then(|| instant(text)).transpose();
             let each = || jobs_found.chunks_exact(5);
             Ok(TakenOver::Yours {
@@ -160,6 +161,7 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
                 waiting: each().map(|job| optional(&job[1])).collect::<Result<_, _>>()?,
                 open: each().map(|job| found::found(&job[2])).collect::<Result<_, _>>()?,
                 schedules: each().map(|job| schedules::stored(&job[3], &job[4])).collect(),
+                control: number(control)?,
             })
         }
         _ => Err(odd("answer to a take-over")),
@@ -188,6 +190,16 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
         }),
         "looked" => Ok(ClaimReply::Looked(found::found(&pair[1])?)),
         "busy" => Ok(ClaimReply::Busy),
+        "paused" => Ok(ClaimReply::Paused {
+            since: instant(&pair[1])?,
+        }),
+        "held" => Ok(ClaimReply::Held {
+            until: (!pair[1].is_empty()).then(|| instant(&pair[1])).transpose()?,
+        }),
+        "split" => Ok(ClaimReply::Split {
+            since: instant(&pair[1])?,
+        }),
+        "gone" => Ok(ClaimReply::Gone),
         "moved" => {
             let (cursor, waiting) = match pair[1].split_once(' ') {
                 Some((cursor, waiting)) => (cursor, Some(instant(waiting)?)),

@@ -44,6 +44,7 @@ pub(super) fn claim(keys: &Keys, keep: &Keep, batch: &ClaimBatch, claims: &[Clai
         .key(keys.state(group))
         .key(keys.fence(group))
         .key(keys.beats(group))
+        .key(keys.control(group))
         .arg(&batch.holder)
         .arg(batch.term)
         .arg(batch.known)
@@ -92,6 +93,11 @@ pub(super) fn claim(keys: &Keys, keep: &Keep, batch: &ClaimBatch, claims: &[Clai
         call.push(claim.further.as_ref().map_or_else(String::new, further));
         call.push(&claim.schedule);
         call.push(&claim.adopts);
+        call.push(match claim.meets {
+            Some(meets) if meets.more => format!("{}+", meets.request),
+            Some(meets) => meets.request.to_string(),
+            None => String::new(),
+        });
     }
     call.eval(script::CLAIM)
 }

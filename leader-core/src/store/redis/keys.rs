@@ -34,6 +34,16 @@ impl Keys {
         self.part(group, "beats")
     }
 
+    /// The pauses in force and the open requests.
+    pub(super) fn control(&self, group: &GroupName) -> String {
+        self.part(group, "control")
+    }
+
+    /// The newest acts of control.
+    pub(super) fn acts(&self, group: &GroupName) -> String {
+        self.part(group, "acts")
+    }
+
     /// The keys of a group's jobs.
     pub(super) fn jobs(&self, group: &GroupName) -> JobKeys {
         JobKeys {
@@ -101,6 +111,8 @@ mod tests {
             keys.state(&group),
             keys.fence(&group),
             keys.beats(&group),
+            keys.control(&group),
+            keys.acts(&group),
             jobs.job(&job),
             jobs.ran(&job),
             jobs.passed(&job),

@@ -5,6 +5,7 @@ mod answer;
 mod backoff;
 mod calls;
 mod connection;
+mod control;
 mod fault;
 mod findings;
 mod keys;

@@ -10,11 +10,13 @@ use ::redis::{Cmd, ConnectionInfo, Pipeline, Value};
 use super::answer;
 use super::calls::{self, millis};
 use super::connection::Connection;
+use super::control;
 use super::findings;
 use super::keys::Keys;
 use super::script::{self, Call};
 use super::subscription::Subscription;
 use crate::names::{GroupName, Holder, JobName, Namespace};
+use crate::store::control::{ActRequest, Acted, GroupControl};
 use crate::store::ledger::{JobLedger, Keep};
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Replaced, SettleBatch,
@@ -294,6 +296,17 @@ impl Store for RedisStore {
         })
     }
 
+    fn act(&self, request: ActRequest) -> Answer<'_, Acted> {
+        Box::pin(async move {
+            let value = self.ask_one(control::act(&self.keys, &request)).await?;
+            control::acted(value, request.job.as_ref())
+        })
+    }
+
+    fn control<'a>(&'a self, group: &'a GroupName) -> Answer<'a, GroupControl> {
+        Box::pin(async move { control::controlled(self.ask_one(control::control(&self.keys, group)).await?) })
+    }
+
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {
         Box::pin(async move {
             let call = self
@@ -334,6 +347,7 @@ impl Store for RedisStore {
                     match *kind {
                         "released" => ears.released(group, term),
                         "asked" => ears.asked(group, term),
+                        "controlled" => ears.controlled(group, term),
                         _ => {}
                     }
                 }

@@ -45,10 +45,11 @@ impl Engine {
                 StepKind::Adopt => Want::Adopt,
             },
             overlap: self.shared.config.jobs[job].overlap,
-            passed: step.passed.clone(),
+            passed: self.split_at_pauses(job, &step.passed),
             further: self.further(job),
             schedule: self.text_in_force(job),
             adopts: self.text_to_adopt(job, step.kind),
+            meets: None,
         }
     }
 
@@ -67,6 +68,22 @@ impl Engine {
             claims,
             writer: Writer::new(&config.version, &config.time_zones),
         }
+    }
+
+    /// The number of a new claim.
+    pub(in super::super) fn next_claim(&mut self) -> u64 {
+        self.ticks.last_number += 1;
+        self.ticks.last_number
+    }
+
+    /// Sends one claim in a round trip of its own.
+    pub(in super::super) fn send_one(&mut self, now: Moment, index: Group, job: usize, claim: Claim) {
+        let flight = Flight {
+            batches: vec![(index, self.batch(index, vec![claim]))],
+            jobs: vec![vec![job]],
+            ..Flight::default()
+        };
+        self.send_claims(now, flight);
     }
 
     pub(super) fn send_claims(&mut self, now: Moment, mut flight: Flight) {

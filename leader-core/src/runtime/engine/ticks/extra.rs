@@ -55,6 +55,7 @@ impl Engine {
             further: None,
             schedule: "".into(),
             adopts: "".into(),
+            meets: None,
         };
         let flight = Flight {
             batches: vec![(index, self.batch(index, vec![claim]))],

@@ -220,6 +220,7 @@ impl Engine {
                 further: self.further(job),
                 schedule: "".into(),
                 adopts: "".into(),
+                meets: None,
             };
             let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
             claims.push(claim);
@@ -288,7 +289,7 @@ impl Engine {
     }
 
     /// A later tick of the job has been decided: whatever paused is settled with what its last try came to.
-    pub(super) fn pauses_ended(&mut self, job: usize) {
+    pub(in super::super) fn pauses_ended(&mut self, job: usize) {
         if self.shared.config.jobs[job].overlap == Overlap::Allow {
             return;
         }

@@ -38,8 +38,11 @@ impl Engine {
     }
 
     /// What a claim of a waiting tick came to.
-    pub(super) fn waited(&mut self, now: Moment, job: usize, claim: &Claim, reply: &ClaimReply) {
-        if *reply == ClaimReply::Busy {
+    pub(in super::super) fn waited(&mut self, now: Moment, job: usize, claim: &Claim, reply: &ClaimReply) {
+        if matches!(
+            reply,
+            ClaimReply::Busy | ClaimReply::Held { .. } | ClaimReply::Split { .. }
+        ) {
             self.look_again_at_waiting(now, job, claim.tick);
         } else {
             self.planner.waits_no_longer(job);
@@ -70,13 +73,19 @@ impl Engine {
 
     /// A run of the job has ended here: what waited for it is looked at.
     pub(in super::super) fn ended_here(&mut self, group: Group, job: usize) {
+        self.look_at_requests(group, job);
         if self.groups[group].taken_over.is_some() {
             let now = self.planning.at(self.now());
             self.planner.ended(job, now);
         }
     }
 
-    pub(super) fn decided(&self, job: usize, (first, last, count): (Timestamp, Timestamp, u64), outcome: Outcome) {
+    pub(in super::super) fn decided(
+        &self,
+        job: usize,
+        (first, last, count): (Timestamp, Timestamp, u64),
+        outcome: Outcome,
+    ) {
         let spec = &self.shared.config.jobs[job];
         self.shared.tell(Event::Decided {
             job: spec.name.clone(),

@@ -1,16 +1,18 @@
 -- Claims ticks: checks the lease, settles dead runs or has them tried again, settles what has passed, moves the cursor, mints the fence and
 -- writes the run's start, all in one step.
--- KEYS: 1 lease, 2 state, 3 fence, 4 beats, then for each claim: job, ran, passed
+-- KEYS: 1 lease, 2 state, 3 fence, 4 beats, 5 control, then for each claim: job, ran, passed
 -- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 runs and other records kept and for how many ms, 7 lowest number of a claim
 --       whose answer may not be known yet, 8 number of claims, 9 ms that a replaced run may take to end, 10 version and 11 time zones of
 --       who writes a schedule, 12 earlier schedules kept;
 --       then for each claim: number, tick ms, cursor ms, want, overlap, n, n fences, m, m times (reason, first, last, count),
 --       what a run has of further tries: retries, first and longest pause in ms, or ''; of a retry the cursor is the fence;
---       the schedule it was planned by or '', the schedule to adopt or ''
+--       the schedule it was planned by or '', the schedule to adopt or '',
+--       the request that it meets or '', with '+' behind it when its span has more ticks
 -- Gives: 'yours' and for each claim a verdict and a value; or 'not_yours'
 local call, format, concat, match = redis.call, string.format, table.concat, string.match
 local held = redis.pcall('GET', KEYS[1])
-if held ~= ARGV[1] or call('HGET', KEYS[2], 'term') ~= ARGV[2] then
+local state = call('HMGET', KEYS[2], 'term', 'controlled')
+if held ~= ARGV[1] or state[1] ~= ARGV[2] then
   return { 'not_yours' }
 end
 local holder, term = ARGV[1], ARGV[2]
@@ -179,12 +181,68 @@ local function adopt(job, stored, cursor, planned_from, at, schedule, adopted)
   return 'adopted', at
 end
 
+-- What people have asked of the group, read once, and only where there is anything. What cannot be read is passed over.
+local pauses, requests, pausing, consumed = {}, {}, false, false
+if state[2] and state[2] ~= '0' then
+  local fields = redis.pcall('HGETALL', KEYS[5])
+  for f = 1, #fields, 2 do
+    local kind, name = match(fields[f], '^([pr]):(.*)$')
+    if kind == 'p' then
+      local gap, since, ends = match(fields[f + 1], '^%d+|(%a+)|(%d+)|(%d*)|')
+      if (gap == 'skip' or gap == 'owed') and (ends == '' or tonumber(ends) > now) then
+        pauses[name], pausing = { gap = gap, since = tonumber(since), ends = ends }, true
+      end
+    elseif kind == 'r' then
+      local origin, of_job, from, to, done, rest = match(fields[f + 1], '^(%a+)|([^|]+)|(%-?%d+)|(%-?%d+)|(%-?%d*)|(.*)$')
+      if origin then
+        requests[name] = { origin = origin, job = of_job, from = from, to = to, done = done, rest = rest }
+      end
+    end
+  end
+end
+local job_keys = #KEYS[5] - #'control' + #'job:'
+
+-- What a pause means for a job: 'skip' and since when, or 'owed' and until when. What is owed is not given up by another pause beside.
+local function pause_of(name)
+  local a, b = pauses[''], pauses[name]
+  if not a or not b then
+    return a or b
+  end
+  if a.gap ~= b.gap then
+    return a.gap == 'owed' and a or b
+  end
+  local ends = (a.ends == '' or b.ends == '') and '' or format('%.0f', math.max(tonumber(a.ends), tonumber(b.ends)))
+  return { gap = a.gap, since = math.min(a.since, b.since), ends = ends }
+end
+
+-- Whether a request still asks for this run.
+local function asks_for(request, name, want, tick)
+  return request and request.job == name and request.origin == want
+    and tonumber(request.from) <= tick and tick <= tonumber(request.to)
+    and (request.done == '' or tonumber(request.done) < tick)
+end
+
+-- A run of a request is begun.
+local function met(id, more, tick)
+  local request = requests[id]
+  if request.origin == 'backfill' and more == '+' then
+    request.done = tick
+    local line = { request.origin, request.job, request.from, request.to, tick, request.rest }
+    call('HSET', KEYS[5], 'r:' .. id, concat(line, '|'))
+  else
+    requests[id], consumed = nil, true
+    call('HDEL', KEYS[5], 'r:' .. id)
+  end
+end
+
+-- The jobs whose ticks stay open, and why: later ticks of theirs must not overtake.
+local stopped = {}
 local none = {}
 local function nothing() end
 local answer = { 'yours' }
 local at = 13
 for i = 1, tonumber(ARGV[8]) do
-  local job, ran, passed = KEYS[3 * i + 2], KEYS[3 * i + 3], KEYS[3 * i + 4]
+  local job, ran, passed = KEYS[3 * i + 3], KEYS[3 * i + 4], KEYS[3 * i + 5]
   local number, tick, planned_from, want, overlap = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3], ARGV[at + 4]
   local from_text = ARGV[at + 2]
   local n = tonumber(ARGV[at + 5])
@@ -194,8 +252,10 @@ for i = 1, tonumber(ARGV[8]) do
   end
   local first_passed = at + 7 + n
   local passes = tonumber(ARGV[at + 6 + n])
-  at = first_passed + 4 * passes + 3
-  local further, schedule, adopted = ARGV[at - 3], ARGV[at - 2], ARGV[at - 1]
+  local after_passed = first_passed + 4 * passes
+  at = after_passed + 4
+  local further, schedule, adopted = ARGV[at - 4], ARGV[at - 3], ARGV[at - 2]
+  local request, more = match(ARGV[at - 1], '^(%d+)(%+?)$')
 
   local stored = call('HMGET', job, 'cursor', 'open', 'waiting', 'schedule')
   local cursor = tonumber(stored[1]) or 0
@@ -242,6 +302,9 @@ for i = 1, tonumber(ARGV[8]) do
   local verdict, value, moved_to = nil, '', nil
   local scheduled = want == 'run' or want == 'owed' or want == 'settle'
   local waiting = stored[3]
+  local name = (pausing or request) and string.sub(job, job_keys + 1)
+  local halt = pausing and (scheduled or want == 'waited' or want == 'backfill') and pause_of(name)
+  local stop = scheduled and stopped[job]
   if waiting and not match(waiting, '^%d+$') then
     -- No tick that could be run, or recorded.
     call('HDEL', job, 'waiting')
@@ -282,6 +345,50 @@ for i = 1, tonumber(ARGV[8]) do
       run.line = concat({ run.tick, run.origin, value, term, number, now_text, holder, format('%.0f', tonumber(run.tries) + 1), '', '' }, '|')
       begun[value] = true
     end
+  elseif request and not asks_for(requests[request], name, want, tonumber(tick)) then
+    verdict = 'gone'
+  elseif stop then
+    verdict, value = stop[1], stop[2]
+  elseif halt and (halt.gap == 'owed' or want == 'backfill') then
+    verdict, value = 'held', halt.gap == 'owed' and halt.ends or ''
+    if scheduled then
+      stopped[job] = { verdict, value }
+    end
+  elseif halt and (want == 'waited' or tonumber(tick) >= halt.since) then
+    verdict, value = 'paused', format('%.0f', halt.since)
+    for p = first_passed, after_passed - 1, 4 do
+      if tonumber(ARGV[p + 1]) < halt.since and halt.since <= tonumber(ARGV[p + 2]) then
+        verdict = 'split'
+        if scheduled then
+          stopped[job] = { verdict, value }
+        end
+      end
+    end
+    if verdict == 'paused' then
+      if paused and overlap ~= 'allow' then
+        open = end_pauses(job, ran, open)
+        changed = true
+      end
+      for p = first_passed, after_passed - 1, 4 do
+        local within = tonumber(ARGV[p + 1]) >= halt.since
+        pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], within and 'paused' or ARGV[p])
+      end
+      if want ~= 'settle' then
+        if waiting then
+          pass(job, passed, waiting, waiting, '1', 'paused')
+          call('HDEL', job, 'waiting')
+        end
+        if scheduled then
+          pass(job, passed, tick, tick, '1', 'paused')
+        end
+      end
+      if scheduled then
+        moved_to = tick
+        if not stored[4] and schedule ~= '' then
+          write_again(job, schedule, from_text)
+        end
+      end
+    end
   else
     if paused and overlap ~= 'allow' and (scheduled or want == 'waited') then
       open = end_pauses(job, ran, open)
@@ -293,15 +400,19 @@ for i = 1, tonumber(ARGV[8]) do
       changed = changed or #open < left
       left = #open
     end
-    if want == 'run' and overlap == 'allow' then
+    if (want == 'run' or request) and overlap == 'allow' then
       left = 0
+      -- The runs of a past span come one after another, whatever the policy.
+      for _, run in ipairs(want == 'backfill' and open or none) do
+        left = left + (run.origin == 'backfill' and 1 or 0)
+      end
     end
     if left > 0 and want == 'run' and overlap == 'replace' then
       verdict = 'replacing'
     elseif left > 0 and want ~= 'run' and want ~= 'settle' then
       verdict = 'busy'
     else
-      for p = first_passed, first_passed + 4 * passes - 1, 4 do
+      for p = first_passed, after_passed - 1, 4 do
         local goes_on = ARGV[p] == 'blackout' and p == first_passed and prolong(job, passed, ARGV[p + 2], ARGV[p + 3], cursor)
         if not goes_on then
           pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p])
@@ -334,6 +445,9 @@ for i = 1, tonumber(ARGV[8]) do
         if want == 'waited' then
           call('HDEL', job, 'waiting')
         end
+        if request then
+          met(request, more, tick)
+        end
       end
       if scheduled then
         moved_to = tick
@@ -358,6 +472,9 @@ for i = 1, tonumber(ARGV[8]) do
   end
   answer[#answer + 1] = verdict
   answer[#answer + 1] = value
+end
+if consumed then
+  call('HSET', KEYS[2], 'controlled', call('HLEN', KEYS[5]))
 end
 if minted then
   call('SET', KEYS[3], format('%.0f', fence))

@@ -1,9 +1,9 @@
 -- Prolongs a lease. Never mints and never acquires.
 -- KEYS: 1 lease, 2 state
 -- ARGV: 1 holder, 2 term, 3 TTL in ms
--- Gives: 'renewed' with the server's time (µs) and what the leader is asked, or 'not_yours' with holder and term
+-- Gives: 'renewed' with the server's time (µs) what the leader is asked and the number of the newest act of control, or 'not_yours' with holder and term
 local held = redis.pcall('GET', KEYS[1])
-local state = redis.call('HMGET', KEYS[2], 'term', 'asked')
+local state = redis.call('HMGET', KEYS[2], 'term', 'asked', 'control')
 if held ~= ARGV[1] or state[1] ~= ARGV[2] then
   return { 'not_yours', type(held) == 'string' and held or '', state[1] or '0' }
 end
@@ -20,4 +20,4 @@ if state[2] then
     asked = text
   end
 end
-return { 'renewed', string.format('%.0f', micros), asked }
+return { 'renewed', string.format('%.0f', micros), asked, string.match(state[3] or '', '^%d+$') or '0' }

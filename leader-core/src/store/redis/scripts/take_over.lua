@@ -2,9 +2,10 @@
 -- KEYS: 1 lease, 2 state, then one hash for each job
 -- ARGV: 1 holder, 2 term, 3 version and 4 time zones of who writes a schedule, then for each job its schedule
 -- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits or '', what is open: '0' or '-', and for
---        each run that pauses fence|tick|tries|again|outcome; the schedule in force and what is kept about it; or 'not_yours'
+--        each run that pauses fence|tick|tries|again|outcome; the schedule in force and what is kept about it; then the number of the
+--        newest act of control; or 'not_yours'
 local held = redis.pcall('GET', KEYS[1])
-local state = redis.call('HMGET', KEYS[2], 'term', 'late_from')
+local state = redis.call('HMGET', KEYS[2], 'term', 'late_from', 'control')
 if held ~= ARGV[1] or state[1] ~= ARGV[2] then
   return { 'not_yours' }
 end
@@ -16,7 +17,7 @@ local function found(lines)
   local told = { '-' }
   for line in string.gmatch(lines, '%S+') do
     local tick, _, fence, _, number, _, _, tries, again, outcome = string.match(
-      line, '^(%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(%d+)|(%d*)|([^|]*)$'
+      line, '^(%-?%d+)|([^|]*)|(%d+)|([^|]*)|(%d+)|([^|]*)|([^|]*)|(%d+)|(%d*)|([^|]*)$'
     )
     if tick and again ~= '' then
       told[#told + 1] = table.concat({ fence, tick, tries, again, outcome }, '|')
@@ -54,4 +55,5 @@ for i = 3, #KEYS do
   answer[#answer + 1] = schedule
   answer[#answer + 1] = about or ''
 end
+answer[#answer + 1] = string.match(state[3] or '', '^%d+$') or '0'
 return answer

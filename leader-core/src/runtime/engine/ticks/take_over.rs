@@ -1,0 +1,108 @@
+//! What a new leader must know of its jobs.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use super::super::Engine;
+use super::super::input::{Group, Input};
+use crate::clock::Moment;
+use crate::store::{StoreError, TakeOver, TakenOver, Writer};
+
+impl Engine {
+    /// Asks for the cursors of a group that is led anew.
+    pub(in super::super) fn take_over(&mut self, now: Moment, index: Group, term: u64) {
+        let state = &mut self.groups[index];
+        state.taken_over = Some(term);
+        state.take_over_again = None;
+        if state.jobs.is_empty() || self.shared.config.manual_ticks {
+            return;
+        }
+        if self.skew.holds(&self.planning) {
+            // A new job would begin at an instant that is not the fleet's.
+            state.take_over_again = Some(now + self.shared.config.timing.retry());
+            return;
+        }
+        let config = &self.shared.config;
+        let request = TakeOver {
+            group: state.gate.group().clone(),
+            holder: config.holder.clone(),
+            term,
+            jobs: state.jobs.iter().map(|job| config.jobs[*job].name.clone()).collect(),
+            schedules: (state.jobs.iter())
+                .map(|job| config.jobs[*job].rule.schedule.shared_text())
+                .collect(),
+            writer: Writer::new(&config.version, &config.time_zones),
+        };
+        let store = Arc::clone(&self.store);
+        self.ask(async move { store.take_over(request).await }, move |answer| {
+            Input::TakenOver {
+                group: index,
+                term,
+                sent: now,
+                answer,
+            }
+        });
+    }
+
+    pub(in super::super) fn taken_over(
+        &mut self,
+        now: Moment,
+        index: Group,
+        term: u64,
+        sent: Moment,
+        answer: Result<TakenOver, StoreError>,
+    ) {
+        self.heard(now, &answer);
+        let state = &mut self.groups[index];
+        let current = state.taken_over == Some(term) && state.draining.is_none();
+        if !current || !state.gate.trusts(term) {
+            return;
+        }
+        match answer {
+            Ok(TakenOver::Yours {
+                now: server,
+                late_from,
+                cursors,
+                waiting,
+                open,
+                schedules,
+                control,
+            }) => {
+                self.sampled(now, sent, server);
+                let config = &self.shared.config;
+                let hand_over = config.drain.saturating_add(2 * config.timing.ttl());
+                let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
+                // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
+                let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
+                let found = cursors.into_iter().zip(waiting).zip(open).zip(schedules);
+                for (job, (((cursor, waiting), open), stored)) in self.groups[index].jobs.clone().into_iter().zip(found)
+                {
+                    let rule = self.rule_in_force(job, &stored);
+                    self.tell_of_the_future(job, cursor, server);
+                    let begun = self.planning.at(now);
+                    self.planner.begin(job, rule, cursor, late_from, begun);
+                    self.follow(job, stored);
+                    self.found_waiting(now, job, waiting);
+                    self.found_open(now, job, open);
+                }
+                self.show_followed();
+                self.control_heard(index, control);
+            }
+            // The next renewal says the same, and demotes.
+            Ok(TakenOver::NotYours) => {}
+            Err(_) => state.take_over_again = Some(now + self.shared.config.timing.retry()),
+        }
+    }
+
+    /// Stops planning a group's jobs: the cursors are read anew at the next term.
+    pub(in super::super) fn forget_ticks(&mut self, index: Group) {
+        for job in &self.groups[index].jobs {
+            self.planner.end(*job);
+            self.places.forget(*job);
+            self.ticks.tries.forget(*job);
+            self.ticks.followed.remove(job);
+        }
+        self.show_followed();
+    }
+}

@@ -1,0 +1,63 @@
+-- Keeps an act of control: a pause, its end, a request for runs, or its withdrawal. Pauses that have ended go at the same time.
+-- KEYS: 1 state, 2 control, 3 acts
+-- ARGV: 1 what, 2 job or '' = the group, 3 gap, first instant (ms) or request, 4 until or last instant (ms) or '', 5 who, 6 why,
+--       7 channel, 8 group, 9 most open requests, 10 acts kept
+-- Gives: 'done' with number, instant (ms) and the pause that was there before or ''; 'nothing'; 'full' with how many requests are open;
+--        'untimely' with the server's time
+local call, format, match, concat = redis.call, string.format, string.match, table.concat
+local what, job, first, last, by, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local time = call('TIME')
+local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local now = math.floor(micros / 1000)
+local at = format('%.0f', now)
+local state = call('HMGET', KEYS[1], 'control', 'triggered')
+
+local fields, kept, open = call('HGETALL', KEYS[2]), {}, 0
+for i = 1, #fields, 2 do
+  local field, line = fields[i], fields[i + 1]
+  local ends = match(field, '^p:') and match(line, '^%d+|%a+|%d+|(%d+)|')
+  if ends and tonumber(ends) <= now then
+    call('HDEL', KEYS[2], field)
+  else
+    kept[field] = line
+    open = open + (match(field, '^r:%d+$') and 1 or 0)
+  end
+end
+
+if what == 'pause' and last ~= '' and tonumber(last) <= now or what == 'backfill' and tonumber(last) > now then
+  return { 'untimely', at }
+end
+if (what == 'trigger' or what == 'backfill') and open >= tonumber(ARGV[9]) then
+  return { 'full', format('%.0f', open) }
+end
+local field = what == 'cancel' and 'r:' .. first or 'p:' .. job
+if (what == 'resume' or what == 'cancel') and not kept[field] or (what == 'trigger' or what == 'backfill') and job == '' then
+  return { 'nothing' }
+end
+
+local number = format('%.0f', math.max((tonumber(match(state[1] or '', '^%d+$')) or 0) + 1, micros))
+local before = ''
+if what == 'pause' then
+  before = kept[field] or ''
+  call('HSET', KEYS[2], field, concat({ number, first, at, last, by, reason }, '|'))
+elseif what == 'resume' then
+  before = kept[field]
+  call('HDEL', KEYS[2], field)
+elseif what == 'cancel' then
+  call('HDEL', KEYS[2], field)
+else
+  if what == 'trigger' then
+    -- The instant names the run: no two of a group have the same.
+    at = format('%.0f', math.max((tonumber(match(state[2] or '', '^%d+$')) or 0) + 1, now))
+    first, last = at, at
+    call('HSET', KEYS[1], 'triggered', at)
+  end
+  local origin = what == 'trigger' and 'manual' or 'backfill'
+  call('HSET', KEYS[2], 'r:' .. number, concat({ origin, job, first, last, '', at, by, reason }, '|'))
+end
+call('HSET', KEYS[1], 'control', number, 'controlled', call('HLEN', KEYS[2]))
+if call('LPUSH', KEYS[3], concat({ number, at, what, job, first, last, by, reason }, '|')) > tonumber(ARGV[10]) then
+  call('LTRIM', KEYS[3], 0, tonumber(ARGV[10]) - 1)
+end
+redis.pcall('PUBLISH', ARGV[7], 'controlled ' .. ARGV[8] .. ' ' .. number)
+return { 'done', number, at, before }
