@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
-    ActRequest, Acted, Claim, ClaimReply, Deed, Gap, GroupControl, KEPT_ACTS, Meets, OPEN_REQUESTS, Overlap, Renewed,
-    TakenOver, Want,
+    ActRequest, Acted, Claim, ClaimReply, Deed, Gap, GroupControl, KEPT_ACTS, KEPT_ENDED, Meets, OPEN_REQUESTS,
+    Overlap, Renewed, TakenOver, Want,
 };
 use leader_core::{Holder, MissedReason, Origin, Outcome, Ran};
 use leader_tests::eventually;
@@ -20,6 +20,9 @@ on_each_store!(
     a_span_over_the_beginning_of_a_pause_is_settled_by_its_parts,
     a_pause_that_owes_leaves_everything_open,
     a_pause_ends_by_itself,
+    what_fell_due_in_a_pause_is_paused_after_its_end,
+    a_span_over_pauses_that_are_over_is_settled_by_its_parts,
+    so_many_ended_pauses_are_kept,
     of_two_pauses_the_one_that_owes_counts,
     a_tick_that_waits_is_paused_or_stays,
     a_trigger_is_met_once_whatever_answer_is_lost,
@@ -248,6 +251,116 @@ async fn a_pause_ends_by_itself(bench: Bench) {
     assert!(read.pauses.is_empty(), "{read:?}");
     // It is no pause any more that could be ended.
     assert_eq!(act(&bench, None, Deed::Resume).await, Acted::Nothing);
+}
+
+/// Nobody led during the pause: it is over when its ticks are decided.
+async fn what_fell_due_in_a_pause_is_paused_after_its_end(bench: Bench) {
+    let (a, term, cursor) = led(&bench).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let since = pause(&bench, Some("job"), Gap::Skip).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    // It is replaced by one that ends by itself.
+    let began = pause(&bench, Some("job"), Gap::Skip).await;
+    let until = began + SignedDuration::from_millis(50);
+    done(&bench, Some("job"), Deed::pause(Gap::Skip, Some(until))).await;
+    eventually(BOUND, "the pause is over", || async {
+        state(&bench).await.pauses.is_empty()
+    })
+    .await;
+    let ended = state(&bench).await.ended;
+    assert!(ended.iter().any(|pause| pause.until == Some(until)), "{ended:?}");
+    assert!(
+        ended.windows(2).all(|pair| pair[0].number > pair[1].number),
+        "newest first"
+    );
+    let tick = |ms| since + SignedDuration::from_millis(ms);
+    let settle = Claim {
+        passed: vec![passed(MissedReason::Skipped, tick(-2), tick(-1), 2)],
+        ..claim("job", 1, cursor, tick(-1), Want::Settle)
+    };
+    assert_eq!(bench.claim(&a, term, settle).await, ClaimReply::Passed);
+    let reply = bench
+        .claim(&a, term, claim("job", 2, tick(-1), since, Want::Owed))
+        .await;
+    assert_eq!(reply, ClaimReply::Paused { since });
+    // Spans of it are, by whatever claim they are settled.
+    let reply = bench
+        .claim(
+            &a,
+            term,
+            Claim {
+                passed: vec![passed(MissedReason::Coalesced, tick(1), tick(2), 2)],
+                ..claim("job", 3, since, until, Want::Owed)
+            },
+        )
+        .await;
+    assert!(matches!(reply, ClaimReply::Won { .. }), "the end is outside: {reply:?}");
+    let ledger = bench.ledger("job").await;
+    assert_eq!(ledger.counts.get(&Outcome::Paused), Some(&3));
+    assert_eq!(ledger.counts.get(&Outcome::Missed(MissedReason::Skipped)), Some(&2));
+    assert_eq!(ledger.counts.get(&Outcome::Missed(MissedReason::Coalesced)), None);
+    // Another job was never paused.
+    let other = bench.cursor(&a, term, "other").await;
+    let at = other.max(tick(1));
+    let free = bench.claim(&a, term, claim("other", 4, cursor, at, Want::Owed)).await;
+    assert!(
+        matches!(free, ClaimReply::Won { .. } | ClaimReply::Moved { .. }),
+        "{free:?}"
+    );
+    // One that owes leaves nothing behind.
+    let kept = state(&bench).await.ended.len();
+    pause(&bench, Some("job"), Gap::Owed).await;
+    done(&bench, Some("job"), Deed::Resume).await;
+    assert_eq!(state(&bench).await.ended.len(), kept);
+}
+
+async fn a_span_over_pauses_that_are_over_is_settled_by_its_parts(bench: Bench) {
+    let (a, term, cursor) = led(&bench).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let since = pause(&bench, None, Gap::Skip).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let (_, until) = done(&bench, None, Deed::Resume).await;
+    let ms = |at: Timestamp, ms| at + SignedDuration::from_millis(ms);
+    let spans = [
+        (ms(since, -10), ms(since, -1)),
+        (since, ms(until, -1)),
+        (until, ms(until, 10)),
+    ];
+    let whole = |first: usize, last: usize, number| Claim {
+        passed: vec![passed(MissedReason::Coalesced, spans[first].0, spans[last].1, 9)],
+        ..claim("job", number, cursor, ms(until, 11), Want::Owed)
+    };
+    for (number, (first, last)) in (1..).zip([(0, 2), (0, 1), (1, 2)]) {
+        let at = spans[last].0;
+        assert_eq!(
+            bench.claim(&a, term, whole(first, last, number)).await,
+            ClaimReply::Split {
+                since: if last == 2 && first == 0 { since } else { at }
+            }
+        );
+    }
+    let parts = Claim {
+        passed: (1..)
+            .zip(spans)
+            .map(|(count, (first, last))| passed(MissedReason::Coalesced, first, last, count))
+            .collect(),
+        ..whole(0, 2, 9)
+    };
+    bench.win(&a, term, parts).await;
+    let ledger = bench.ledger("job").await;
+    assert_eq!(ledger.counts.get(&Outcome::Paused), Some(&2));
+    assert_eq!(ledger.counts.get(&Outcome::Missed(MissedReason::Coalesced)), Some(&4));
+}
+
+async fn so_many_ended_pauses_are_kept(bench: Bench) {
+    let mut numbers = Vec::new();
+    for _ in 0..KEPT_ENDED + 3 {
+        numbers.push(done(&bench, Some("job"), Deed::pause(Gap::Skip, None)).await.0);
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let ended: Vec<_> = state(&bench).await.ended.iter().map(|pause| pause.number).collect();
+    let newest: Vec<_> = numbers.iter().rev().skip(1).take(KEPT_ENDED).copied().collect();
+    assert_eq!(ended, newest);
 }
 
 async fn of_two_pauses_the_one_that_owes_counts(bench: Bench) {

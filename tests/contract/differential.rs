@@ -940,6 +940,7 @@ impl Pair {
                 .iter()
                 .map(|pause| Paused::of(pause, group, names))
                 .collect();
+            let ended: Vec<_> = read.ended.iter().map(|pause| Paused::of(pause, group, names)).collect();
             let act = |act: &Act| {
                 (
                     names.act(group, act.number),
@@ -950,7 +951,7 @@ impl Pair {
             };
             let acts: Vec<_> = read.acts.iter().map(act).collect();
             let number = names.act(group, read.number);
-            answers.push((number, pauses, requests, acts));
+            answers.push((number, pauses, ended, requests, acts));
         }
         self.agree(&format!("control {group}"), both(answers));
         self.log.pop();

@@ -13,6 +13,7 @@ on_each_store!(
     a_pause_from_a_standby_is_obeyed_at_once,
     what_is_owed_is_decided_at_the_resume,
     a_pause_ends_by_itself,
+    a_pause_that_is_over_before_anybody_leads_again_has_skipped_its_ticks,
     a_trigger_is_run_while_paused,
     a_trigger_outlives_the_leader_that_should_have_met_it,
     a_past_span_is_run_in_order_across_leaders,
@@ -147,7 +148,8 @@ async fn a_pause_ends_by_itself(ground: Ground) {
     let instance = ground.instance("a", &stage, ["steady"]).timing(timing()).await.unwrap();
     leads(&instance, "steady").await;
     stage.has_played("steady", 1).await;
-    let until = Timestamp::now() + SignedDuration::from_millis(2_500);
+    // The store keeps whole milliseconds.
+    let until = Timestamp::from_millisecond(Timestamp::now().as_millisecond() + 2_500).unwrap();
     let pause = instance.control().pause(Target::all()).owed().until(until);
     let done = pause.await.unwrap();
     assert!(done.iter().any(|done| done.group.as_str() == "steady"), "{done:?}");
@@ -166,6 +168,37 @@ async fn a_pause_ends_by_itself(ground: Ground) {
         Err(ControlError::NotPaused { .. })
     ));
     instance.shutdown().await;
+}
+
+/// Everything is paused for a maintenance, the fleet is stopped, and what was paused is resumed before the first instance leads again.
+async fn a_pause_that_is_over_before_anybody_leads_again_has_skipped_its_ticks(ground: Ground) {
+    let stage = Stage::new();
+    let watcher = ground.instance("w", &stage, ["pair"]).campaign(false).timing(timing());
+    let watcher = watcher.await.unwrap();
+    let leader = ground.instance("a", &stage, ["pair"]).timing(timing()).await.unwrap();
+    leads(&leader, "pair").await;
+    stage.has_played("first", 1).await;
+    let since = watcher.control().pause(Target::group("pair")).await.unwrap()[0].at;
+    leader.shutdown().await;
+    let ran = stage.played("first").len();
+    eventually(SOON, "ticks fall due while nobody leads", || async {
+        Timestamp::now().duration_since(since) >= SignedDuration::from_secs(4)
+    })
+    .await;
+    let until = watcher.control().resume(Target::group("pair")).await.unwrap()[0].at;
+    let leader = ground.instance("b", &stage, ["pair"]).timing(timing()).await.unwrap();
+    leads(&leader, "pair").await;
+    stage.has_played("first", ran + 1).await;
+    let ledger = accounted_for(&leader, "first").await;
+    let skipped = leader.count_ticks("first", since, until).unwrap();
+    assert!(
+        skipped >= 3 && count(&ledger, Outcome::Paused) >= skipped - 1,
+        "{ledger:?}"
+    );
+    let in_it = |run: &leader_core::LedgerRecord| run.fence > 0 && since <= run.first && run.first < until;
+    assert!(!ledger.records.iter().any(in_it), "{ledger:?}");
+    watcher.shutdown().await;
+    leader.shutdown().await;
 }
 
 async fn a_trigger_is_run_while_paused(ground: Ground) {

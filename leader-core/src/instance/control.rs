@@ -118,7 +118,8 @@ impl<'a> Control<'a> {
     ///
     /// No tick that falls due from now on is run, until the pause is [resumed](Self::resume) or ends [by itself](Pausing::until). By
     /// default each has the outcome `paused`; with [`owed`](Pausing::owed) they stay open, and the job's `grace` and `missed` decide them
-    /// at the end. Runs under way go on. What was due before a pause that skips is decided as ever. A tick that waits for an earlier run
+    /// at the end. Runs under way go on. What was due before a pause that skips is decided as ever, and what fell due in it is paused also when
+    /// nobody led meanwhile and it is decided after the end (for 32 days, and the newest 32 pauses of a group). A tick that waits for an earlier run
     /// is paused too, and a backfill goes on after the pause; a [trigger](Self::trigger) is run all the same.
     ///
     /// A pause of [everything](Target::all) is written into one group after another, and a group that nobody has yet is not paused.
@@ -227,7 +228,7 @@ impl Pausing {
         self
     }
 
-    /// The pause ends by itself, by the store's clock. A tick that is claimed at that instant or later is not paused any more.
+    /// The pause ends by itself, by the store's clock. What falls due at that instant or later is not paused any more.
     pub fn until(mut self, until: Timestamp) -> Self {
         self.until = Some(until);
         self

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::job::tick::Origin;
 use crate::names::{GroupName, JobName};
@@ -11,6 +11,9 @@ use crate::names::{GroupName, JobName};
 pub const KEPT_ACTS: usize = 256;
 /// How many requests of a group may be open at once.
 pub const OPEN_REQUESTS: usize = 100;
+
+/// How many ended pauses of a group are kept for the ticks that fell due in them and are not decided yet.
+pub const KEPT_ENDED: usize = 32;
 
 /// What becomes of the ticks that fall due during a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -134,6 +137,27 @@ pub enum Deed {
     },
 }
 
+impl Pause {
+    /// Whether it speaks for this job.
+    pub(crate) fn concerns(&self, job: &JobName) -> bool {
+        self.job.as_ref().is_none_or(|own| own == job)
+    }
+
+    /// Whether it skips what falls due at this instant.
+    pub(crate) fn skips(&self, at: Timestamp) -> bool {
+        self.gap == Gap::Skip && self.since <= at && self.until.is_none_or(|until| at < until)
+    }
+
+    /// Where what falls due meets another answer than before.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = Timestamp> {
+        let skips = self.gap == Gap::Skip;
+        [Some(self.since), self.until]
+            .into_iter()
+            .flatten()
+            .filter(move |_| skips)
+    }
+}
+
 impl Deed {
     #[doc(hidden)]
     #[must_use]
@@ -217,10 +241,28 @@ pub struct GroupControl {
     pub number: u64,
     /// The pauses in force, that of the group first.
     pub pauses: Vec<Pause>,
+    /// The pauses that skipped and are over, newest first; at most 32. Ticks that fell due in one while nobody led are paused as well.
+    pub ended: Vec<Pause>,
     /// The requests that are not met yet, oldest first.
     pub requests: Vec<OpenRequest>,
     /// The newest acts, newest first; at most 256.
     pub acts: Vec<Act>,
+}
+
+/// For how long after its end a pause speaks for ticks that nobody has decided: as long as the scripts say. Whoever comes back later finds
+/// missed ticks.
+const SPEAKS: SignedDuration = SignedDuration::from_hours(32 * 24);
+
+/// Those of the pauses that are over and still speak for ticks, newest first.
+pub(crate) fn ended(over: impl Iterator<Item = Pause>, now: Timestamp) -> Vec<Pause> {
+    let speaks = |pause: &Pause| {
+        let ends = pause.until.filter(|ends| *ends > pause.since);
+        pause.gap == Gap::Skip && ends.is_some_and(|ends| now.duration_since(ends) <= SPEAKS)
+    };
+    let mut ended: Vec<_> = over.filter(speaks).collect();
+    ended.sort_by_key(|pause| std::cmp::Reverse(pause.number));
+    ended.truncate(KEPT_ENDED);
+    ended
 }
 
 /// The request that a claim meets.

@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::job::outcome::Outcome;
 use crate::schedule::Schedule;
 use crate::schedule::missed::Passed;
-use crate::store::{Claim, ClaimReply, Deed, Gap, GroupControl, Pause, StoreError, Want};
+use crate::store::{Claim, ClaimReply, Deed, GroupControl, Pause, StoreError, Want};
 use requests::Open;
 
 /// How much later than a pause's end the ticks are looked at: this clock may be a little ahead of the store's.
@@ -33,6 +33,8 @@ pub(super) struct Control {
     reading: bool,
     read_at: Option<Moment>,
     pauses: Vec<Pause>,
+    /// Those that are over, and speak for ticks that nobody has decided.
+    ended: Vec<Pause>,
     open: Vec<Open>,
     /// The jobs whose ticks stay open.
     held: BTreeSet<usize>,
@@ -88,6 +90,7 @@ impl Engine {
         let control = &mut self.groups[index].control;
         control.known = read.number;
         control.pauses = read.pauses;
+        control.ended = read.ended;
         control.open = open;
         for job in std::mem::take(&mut control.held) {
             // One that is held still is told so by its next claim.
@@ -137,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// The spans that have passed, each on one side of every pause's beginning: a claim settles them by their parts.
+    /// The spans that have passed, each on one side of every pause's beginning and end: a claim settles them by their parts.
     pub(super) fn split_at_pauses(&self, job: usize, passed: &[Passed]) -> Vec<Passed> {
         let mut spans = passed.to_vec();
         if spans.is_empty() {
@@ -146,14 +149,28 @@ impl Engine {
         let spec = &self.shared.config.jobs[job];
         // The spans are those of the schedule in force.
         let rule = self.planner.rule(job).unwrap_or(&spec.rule);
-        for pause in &self.groups[self.group_of[job]].control.pauses {
-            let concerns = pause.job.as_ref().is_none_or(|name| *name == spec.name);
-            if concerns && pause.gap == Gap::Skip {
-                let split = |span: Passed| split(&rule.schedule, span, pause.since);
-                spans = spans.into_iter().flat_map(split).collect();
-            }
+        for edge in self.pauses_of(job).flat_map(Pause::edges) {
+            let split = |span: Passed| split(&rule.schedule, span, edge);
+            spans = spans.into_iter().flat_map(split).collect();
         }
         spans
+    }
+
+    /// The pauses that speak for a job, over or not, as far as they are known here.
+    fn pauses_of(&self, job: usize) -> impl Iterator<Item = &Pause> {
+        let control = &self.groups[self.group_of[job]].control;
+        let name = &self.shared.config.jobs[job].name;
+        let all = control.pauses.iter().chain(&control.ended);
+        all.filter(move |pause| pause.concerns(name))
+    }
+
+    /// What the store has made of a span that a claim settled along the way.
+    pub(super) fn outcome_of(&self, job: usize, passed: &Passed) -> Outcome {
+        if self.pauses_of(job).any(|pause| pause.skips(passed.first)) {
+            Outcome::Paused
+        } else {
+            Outcome::from(passed.reason)
+        }
     }
 
     /// What a claim came to that a pause has judged; whether one has.
@@ -205,10 +222,11 @@ impl Engine {
     fn tell_paused(&mut self, job: usize, claim: &Claim, since: Timestamp) {
         self.pauses_ended(job);
         for passed in &claim.passed {
-            let outcome = if passed.first < since {
-                Outcome::from(passed.reason)
-            } else {
+            // The pause that the store tells of may not be known here yet.
+            let outcome = if since <= passed.first && passed.first <= claim.tick {
                 Outcome::Paused
+            } else {
+                self.outcome_of(job, passed)
             };
             self.decided(job, (passed.first, passed.last, passed.count), outcome);
         }

@@ -194,11 +194,8 @@ impl Engine {
             self.coalesce(job, claim.want);
             self.pauses_ended(job);
             for passed in &claim.passed {
-                self.decided(
-                    job,
-                    (passed.first, passed.last, passed.count),
-                    Outcome::from(passed.reason),
-                );
+                let outcome = self.outcome_of(job, passed);
+                self.decided(job, (passed.first, passed.last, passed.count), outcome);
             }
         }
         match reply {

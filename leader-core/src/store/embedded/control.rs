@@ -8,7 +8,7 @@ use super::{Data, Time};
 use crate::job::tick::Origin;
 use crate::names::JobName;
 use crate::store::control::{
-    Act, ActRequest, Acted, Deed, Gap, GroupControl, KEPT_ACTS, Meets, OPEN_REQUESTS, OpenRequest, Pause,
+    self, Act, ActRequest, Acted, Deed, GroupControl, KEPT_ACTS, Meets, OPEN_REQUESTS, OpenRequest, Pause,
 };
 use crate::store::request::{Claim, Want};
 
@@ -18,6 +18,8 @@ pub(super) struct Control {
     pub(super) number: u64,
     triggered: Option<Timestamp>,
     pauses: BTreeMap<Option<JobName>, Pause>,
+    /// Those that are over, and still speak for ticks that nobody has decided.
+    ended: Vec<Pause>,
     requests: BTreeMap<u64, OpenRequest>,
     acts: VecDeque<Act>,
 }
@@ -78,8 +80,12 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time) -> Acted {
                 reason: reason.clone(),
             };
             before = control.pauses.insert(job.clone(), pause);
+            control.over(before.as_ref(), time.wall);
         }
-        Deed::Resume => before = control.pauses.remove(&job),
+        Deed::Resume => {
+            before = control.pauses.remove(&job);
+            control.over(before.as_ref(), time.wall);
+        }
         Deed::Trigger => {
             let next = control
                 .triggered
@@ -107,47 +113,43 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time) -> Acted {
 }
 
 pub(super) fn control(control: &Control, time: Time) -> GroupControl {
-    let in_force = |pause: &&Pause| pause.until.is_none_or(|until| time.wall < until);
+    let in_force = |pause: &Pause| pause.until.is_none_or(|until| time.wall < until);
+    let (pauses, over): (Vec<_>, Vec<_>) = control.pauses.values().cloned().partition(in_force);
     GroupControl {
         number: control.number,
-        pauses: control.pauses.values().filter(in_force).cloned().collect(),
+        pauses,
+        ended: control::ended(control.ended.iter().cloned().chain(over), time.wall),
         requests: control.requests.values().cloned().collect(),
         acts: control.acts.iter().cloned().collect(),
     }
 }
 
-/// What a pause means for a job now.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Judgement {
-    /// Ticks from here on are not run.
-    Skip(Timestamp),
-    /// Nothing is done before this instant, or before the resume.
-    Hold(Option<Timestamp>),
-}
-
 impl Control {
     fn drop_ended(&mut self, now: Timestamp) {
-        self.pauses
-            .retain(|_, pause| pause.until.is_none_or(|until| now < until));
+        let in_force = |pause: &Pause| pause.until.is_none_or(|until| now < until);
+        let (kept, over): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.pauses)
+            .into_iter()
+            .partition(|(_, pause)| in_force(pause));
+        self.pauses = kept;
+        self.ended = control::ended(
+            std::mem::take(&mut self.ended).into_iter().chain(over.into_values()),
+            now,
+        );
     }
 
-    /// What is owed is not given up by another pause beside.
-    pub(super) fn judge(&self, job: &JobName, now: Timestamp) -> Option<Judgement> {
-        let both = [self.pauses.get(&None), self.pauses.get(&Some(job.clone()))];
-        let in_force = |pause: &&Pause| pause.until.is_none_or(|until| now < until);
-        let mut found = None;
-        for pause in both.into_iter().flatten().filter(in_force) {
-            found = Some(match (pause.gap, found) {
-                (Gap::Owed, Some(Judgement::Hold(ends))) => {
-                    Judgement::Hold(ends.zip(pause.until).map(|(a, b): (Timestamp, _)| a.max(b)))
-                }
-                (Gap::Owed, _) => Judgement::Hold(pause.until),
-                (Gap::Skip, Some(Judgement::Skip(since))) => Judgement::Skip(since.min(pause.since)),
-                (Gap::Skip, Some(hold)) => hold,
-                (Gap::Skip, None) => Judgement::Skip(pause.since),
-            });
-        }
-        found
+    /// A pause is over at an instant.
+    fn over(&mut self, pause: Option<&Pause>, now: Timestamp) {
+        let pause = pause.map(|pause| Pause {
+            until: Some(now),
+            ..pause.clone()
+        });
+        self.ended = control::ended(std::mem::take(&mut self.ended).into_iter().chain(pause), now);
+    }
+
+    /// The pauses that speak for a job, over or not.
+    pub(super) fn pauses_of(&self, job: &JobName) -> impl Iterator<Item = &Pause> {
+        let all = self.pauses.values().chain(&self.ended);
+        all.filter(move |pause| pause.concerns(job))
     }
 
     /// Whether the request still asks for this run.

@@ -4,6 +4,7 @@
 
 mod control;
 mod lease;
+mod paused;
 mod roster;
 mod schedules;
 mod ticks;

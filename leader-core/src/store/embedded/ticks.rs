@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::control::Judgement;
-use super::{Data, Group, Time, schedules, tries};
+use super::{Data, Group, Time, paused, schedules, tries};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
@@ -95,7 +94,7 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut
     if let Some(reply) = stopped.get(&claim.job).filter(|_| scheduled) {
         return reply.clone();
     }
-    if let Some(reply) = paused(group, batch, claim, scheduled, time) {
+    if let Some(reply) = paused::judge(group, batch, claim, scheduled, time) {
         if scheduled && !matches!(reply, ClaimReply::Paused { .. }) {
             stopped.insert(claim.job.clone(), reply.clone());
         }
@@ -108,6 +107,7 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut
     if claim.want == Want::Run && claim.overlap == Overlap::Replace {
         replace(group, batch, claim, time);
     }
+    let labels = paused::labels(&group.control, claim, scheduled);
     let job = group.jobs.entry(claim.job.clone()).or_default();
     let beside = (claim.want == Want::Run || claim.meets.is_some()) && claim.overlap == Overlap::Allow;
     // The runs of a past span come one after another, whatever the policy.
@@ -120,8 +120,7 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut
         return ClaimReply::Busy;
     }
     let passed = |first, last, count, outcome| unrun(batch, (first, last, count), outcome, time);
-    for (at, span) in claim.passed.iter().enumerate() {
-        let outcome = Outcome::from(span.reason);
+    for (at, (span, outcome)) in claim.passed.iter().zip(labels).enumerate() {
         if at == 0 && outcome == Outcome::Blackout && prolong(job, batch, span, cursor, time) {
             continue;
         }
@@ -201,7 +200,7 @@ fn prolong(job: &mut JobLedger, batch: &ClaimBatch, span: &Passed, cursor: Times
 }
 
 /// A record of ticks that did not run.
-fn unrun(
+pub(super) fn unrun(
     batch: &ClaimBatch,
     (first, last, count): (Timestamp, Timestamp, u64),
     outcome: Outcome,
@@ -221,48 +220,6 @@ fn unrun(
         error: String::new(),
         tries: 0,
     }
-}
-
-/// What a pause makes of a claim; `None` where it has no say.
-fn paused(group: &mut Group, batch: &ClaimBatch, claim: &Claim, scheduled: bool, time: Time) -> Option<ClaimReply> {
-    let backfill = claim.want == Want::Extra(Origin::Backfill);
-    if !scheduled && !backfill && claim.want != Want::Waited {
-        return None;
-    }
-    let since = match group.control.judge(&claim.job, time.wall)? {
-        Judgement::Hold(until) => return Some(ClaimReply::Held { until }),
-        Judgement::Skip(_) if backfill => return Some(ClaimReply::Held { until: None }),
-        Judgement::Skip(since) => since,
-    };
-    if scheduled && claim.tick < since {
-        return None;
-    }
-    let straddles = |span: &Passed| span.first < since && since <= span.last;
-    if claim.passed.iter().any(straddles) {
-        return Some(ClaimReply::Split { since });
-    }
-    let job = group.jobs.entry(claim.job.clone()).or_default();
-    if claim.overlap != Overlap::Allow {
-        tries::end_pauses(job, time);
-    }
-    for span in &claim.passed {
-        let outcome = if span.first < since {
-            Outcome::from(span.reason)
-        } else {
-            Outcome::Paused
-        };
-        write(job, unrun(batch, (span.first, span.last, span.count), outcome, time));
-    }
-    if claim.want != Want::Settle {
-        for tick in job.waiting.take().into_iter().chain(scheduled.then_some(claim.tick)) {
-            write(job, unrun(batch, (tick, tick, 1), Outcome::Paused, time));
-        }
-    }
-    if scheduled {
-        schedules::write_again(job, batch, claim);
-        job.cursor = Some(claim.tick);
-    }
-    Some(ClaimReply::Paused { since })
 }
 
 /// Asks the runs of the job to end; those that were asked long ago, and have not, are closed.
@@ -361,7 +318,7 @@ pub(super) fn close(job: &mut JobLedger, fence: u64, ran: Ran, error: String, ti
     true
 }
 
-fn write(job: &mut JobLedger, record: LedgerRecord) {
+pub(super) fn write(job: &mut JobLedger, record: LedgerRecord) {
     if record.origin == Origin::Schedule {
         *job.counts.entry(record.outcome).or_default() += record.count;
     }

@@ -9,7 +9,7 @@ use super::script::{self, Call};
 use crate::job::tick::Origin;
 use crate::names::{GroupName, JobName};
 use crate::store::control::{
-    Act, ActRequest, Acted, Deed, Gap, GroupControl, KEPT_ACTS, OPEN_REQUESTS, OpenRequest, Pause,
+    self, Act, ActRequest, Acted, Deed, Gap, GroupControl, KEPT_ACTS, KEPT_ENDED, OPEN_REQUESTS, OpenRequest, Pause,
 };
 use crate::store::error::StoreError;
 
@@ -39,6 +39,7 @@ pub(super) fn act(keys: &Keys, request: &ActRequest) -> Cmd {
         .arg(&request.group)
         .arg(OPEN_REQUESTS)
         .arg(KEPT_ACTS)
+        .arg(KEPT_ENDED)
         .eval(script::ACT)
 }
 
@@ -77,11 +78,18 @@ pub(super) fn controlled(value: Value) -> Result<GroupControl, StoreError> {
         let (field, line) = (pair[0].as_str(), pair[1].as_str());
         if let Some(name) = field.strip_prefix("p:") {
             read.pauses.extend(on(name).and_then(|job| pause(job, line)));
+        } else if field.starts_with("e:") {
+            let (name, line) = line.split_once('|').unwrap_or_default();
+            read.ended.extend(on(name).and_then(|job| pause(job, line)));
         } else if let Some(id) = field.strip_prefix("r:") {
             read.requests.extend(open_request(id, line));
         }
     }
-    read.pauses.retain(|pause| pause.until.is_none_or(|until| now < until));
+    let (in_force, over): (Vec<_>, Vec<_>) = std::mem::take(&mut read.pauses)
+        .into_iter()
+        .partition(|pause| pause.until.is_none_or(|until| now < until));
+    let ended = std::mem::take(&mut read.ended);
+    (read.pauses, read.ended) = (in_force, control::ended(ended.into_iter().chain(over), now));
     read.pauses.sort_by(|a, b| a.job.cmp(&b.job));
     read.requests.sort_by_key(|request| request.id);
     read.acts = answer::texts(acts)?.iter().filter_map(|line| one_act(line)).collect();

@@ -1,7 +1,8 @@
--- Keeps an act of control: a pause, its end, a request for runs, or its withdrawal. Pauses that have ended go at the same time.
+-- Keeps an act of control: a pause, its end, a request for runs, or its withdrawal. A pause that skips and has ended is kept for a while:
+-- the ticks that fell due in it may be decided later.
 -- KEYS: 1 state, 2 control, 3 acts
 -- ARGV: 1 what, 2 job or '' = the group, 3 gap, first instant (ms) or request, 4 until or last instant (ms) or '', 5 who, 6 why,
---       7 channel, 8 group, 9 most open requests, 10 acts kept
+--       7 channel, 8 group, 9 most open requests, 10 acts kept, 11 ended pauses kept
 -- Gives: 'done' with number, instant (ms) and the pause that was there before or ''; 'nothing'; 'full' with how many requests are open;
 --        'untimely' with the server's time
 local call, format, match, concat = redis.call, string.format, string.match, table.concat
@@ -12,15 +13,27 @@ local now = math.floor(micros / 1000)
 local at = format('%.0f', now)
 local state = call('HMGET', KEYS[1], 'control', 'triggered')
 
-local fields, kept, open = call('HGETALL', KEYS[2]), {}, 0
+local fields, kept, open, ended = call('HGETALL', KEYS[2]), {}, 0, {}
+
+-- A pause is over, at an instant.
+local function over(field, line, ends)
+  call('HDEL', KEYS[2], field)
+  local id, gap, since, rest = match(line, '^(%d+)|(%a+)|(%d+)|%d*(|.*)$')
+  if gap == 'skip' and tonumber(since) < tonumber(ends) then
+    call('HSET', KEYS[2], 'e:' .. id, concat({ string.sub(field, 3), id, gap, since, ends }, '|') .. rest)
+    ended[#ended + 1] = tonumber(id)
+  end
+end
+
 for i = 1, #fields, 2 do
   local field, line = fields[i], fields[i + 1]
   local ends = match(field, '^p:') and match(line, '^%d+|%a+|%d+|(%d+)|')
   if ends and tonumber(ends) <= now then
-    call('HDEL', KEYS[2], field)
+    over(field, line, ends)
   else
     kept[field] = line
     open = open + (match(field, '^r:%d+$') and 1 or 0)
+    ended[#ended + 1] = tonumber(match(field, '^e:(%d+)$'))
   end
 end
 
@@ -39,10 +52,11 @@ local number = format('%.0f', math.max((tonumber(match(state[1] or '', '^%d+$'))
 local before = ''
 if what == 'pause' then
   before = kept[field] or ''
+  over(field, before, at)
   call('HSET', KEYS[2], field, concat({ number, first, at, last, by, reason }, '|'))
 elseif what == 'resume' then
   before = kept[field]
-  call('HDEL', KEYS[2], field)
+  over(field, before, at)
 elseif what == 'cancel' then
   call('HDEL', KEYS[2], field)
 else
@@ -54,6 +68,10 @@ else
   end
   local origin = what == 'trigger' and 'manual' or 'backfill'
   call('HSET', KEYS[2], 'r:' .. number, concat({ origin, job, first, last, '', at, by, reason }, '|'))
+end
+table.sort(ended)
+for i = 1, #ended - tonumber(ARGV[11]) do
+  call('HDEL', KEYS[2], 'e:' .. format('%.0f', ended[i]))
 end
 call('HSET', KEYS[1], 'control', number, 'controlled', call('HLEN', KEYS[2]))
 if call('LPUSH', KEYS[3], concat({ number, at, what, job, first, last, by, reason }, '|')) > tonumber(ARGV[10]) then

@@ -182,15 +182,35 @@ local function adopt(job, stored, cursor, planned_from, at, schedule, adopted)
 end
 
 -- What people have asked of the group, read once, and only where there is anything. What cannot be read is passed over.
-local pauses, requests, pausing, consumed = {}, {}, false, false
+local pauses, requests, spans, pausing, consumed = {}, {}, {}, false, false
+
+-- From when to when a pause skips what falls due.
+local function skips(name, since, ends)
+  spans[name] = spans[name] or {}
+  table.insert(spans[name], { since = tonumber(since), ends = ends == '' and math.huge or tonumber(ends) })
+  pausing = true
+end
+
 if state[2] and state[2] ~= '0' then
   local fields = redis.pcall('HGETALL', KEYS[5])
   for f = 1, #fields, 2 do
-    local kind, name = match(fields[f], '^([pr]):(.*)$')
+    local kind, name = match(fields[f], '^([per]):(.*)$')
     if kind == 'p' then
       local gap, since, ends = match(fields[f + 1], '^%d+|(%a+)|(%d+)|(%d*)|')
+      if gap == 'skip' then
+        skips(name, since, ends)
+      end
       if (gap == 'skip' or gap == 'owed') and (ends == '' or tonumber(ends) > now) then
         pauses[name], pausing = { gap = gap, since = tonumber(since), ends = ends }, true
+      end
+    elseif kind == 'e' then
+      local of_job, since, ends = match(fields[f + 1], '^([^|]*)|%d+|skip|(%d+)|(%d+)|')
+      if not of_job or tonumber(ends) < now - 2764800000 then
+        -- 32 days old: whoever comes back after that finds missed ticks.
+        call('HDEL', KEYS[5], fields[f])
+        consumed = true
+      else
+        skips(of_job, since, ends)
       end
     elseif kind == 'r' then
       local origin, of_job, from, to, done, rest = match(fields[f + 1], '^(%a+)|([^|]+)|(%-?%d+)|(%-?%d+)|(%-?%d*)|(.*)$')
@@ -202,7 +222,7 @@ if state[2] and state[2] ~= '0' then
 end
 local job_keys = #KEYS[5] - #'control' + #'job:'
 
--- What a pause means for a job: 'skip' and since when, or 'owed' and until when. What is owed is not given up by another pause beside.
+-- What a pause in force means for a job: 'skip' and since when, or 'owed' and until when. What is owed is not given up by another pause beside.
 local function pause_of(name)
   local a, b = pauses[''], pauses[name]
   if not a or not b then
@@ -213,6 +233,34 @@ local function pause_of(name)
   end
   local ends = (a.ends == '' or b.ends == '') and '' or format('%.0f', math.max(tonumber(a.ends), tonumber(b.ends)))
   return { gap = a.gap, since = math.min(a.since, b.since), ends = ends }
+end
+
+-- The beginning of the earliest pause, in force or over, that skips this instant.
+local function skipped_since(name, instant)
+  local found = nil
+  for _, of in ipairs({ '', name }) do
+    for _, span in ipairs(spans[of] or {}) do
+      if span.since <= instant and instant < span.ends then
+        found = math.min(found or span.since, span.since)
+      end
+    end
+  end
+  return found
+end
+
+-- Where a pause begins or ends between two instants.
+local function parted_at(name, first, last)
+  local found = nil
+  for _, of in ipairs({ '', name }) do
+    for _, span in ipairs(spans[of] or {}) do
+      for _, at in ipairs({ span.since, span.ends }) do
+        if first < at and at <= last then
+          found = math.min(found or at, at)
+        end
+      end
+    end
+  end
+  return found
 end
 
 -- Whether a request still asks for this run.
@@ -304,6 +352,16 @@ for i = 1, tonumber(ARGV[8]) do
   local waiting = stored[3]
   local name = (pausing or request) and string.sub(job, job_keys + 1)
   local halt = pausing and (scheduled or want == 'waited' or want == 'backfill') and pause_of(name)
+  local skipped, parted = nil, nil
+  if pausing and scheduled then
+    skipped = skipped_since(name, tonumber(tick))
+    for p = first_passed, after_passed - 1, 4 do
+      parted = parted or parted_at(name, tonumber(ARGV[p + 1]), tonumber(ARGV[p + 2]))
+    end
+  elseif halt and want == 'waited' then
+    -- It fell due long ago, and would be run now.
+    skipped = halt.since
+  end
   local stop = scheduled and stopped[job]
   if waiting and not match(waiting, '^%d+$') then
     -- No tick that could be run, or recorded.
@@ -354,39 +412,34 @@ for i = 1, tonumber(ARGV[8]) do
     if scheduled then
       stopped[job] = { verdict, value }
     end
-  elseif halt and (want == 'waited' or tonumber(tick) >= halt.since) then
-    verdict, value = 'paused', format('%.0f', halt.since)
-    for p = first_passed, after_passed - 1, 4 do
-      if tonumber(ARGV[p + 1]) < halt.since and halt.since <= tonumber(ARGV[p + 2]) then
-        verdict = 'split'
-        if scheduled then
-          stopped[job] = { verdict, value }
-        end
-      end
+  elseif parted then
+    -- Whoever planned it does not know of the pause.
+    verdict, value = 'split', format('%.0f', parted)
+    if scheduled then
+      stopped[job] = { verdict, value }
     end
-    if verdict == 'paused' then
-      if paused and overlap ~= 'allow' then
-        open = end_pauses(job, ran, open)
-        changed = true
-      end
-      for p = first_passed, after_passed - 1, 4 do
-        local within = tonumber(ARGV[p + 1]) >= halt.since
-        pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], within and 'paused' or ARGV[p])
-      end
-      if want ~= 'settle' then
-        if waiting then
-          pass(job, passed, waiting, waiting, '1', 'paused')
-          call('HDEL', job, 'waiting')
-        end
-        if scheduled then
-          pass(job, passed, tick, tick, '1', 'paused')
-        end
+  elseif skipped then
+    verdict, value = 'paused', format('%.0f', skipped)
+    if paused and overlap ~= 'allow' then
+      open = end_pauses(job, ran, open)
+      changed = true
+    end
+    for p = first_passed, after_passed - 1, 4 do
+      pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], skipped_since(name, tonumber(ARGV[p + 1])) and 'paused' or ARGV[p])
+    end
+    if want ~= 'settle' then
+      if waiting then
+        pass(job, passed, waiting, waiting, '1', 'paused')
+        call('HDEL', job, 'waiting')
       end
       if scheduled then
-        moved_to = tick
-        if not stored[4] and schedule ~= '' then
-          write_again(job, schedule, from_text)
-        end
+        pass(job, passed, tick, tick, '1', 'paused')
+      end
+    end
+    if scheduled then
+      moved_to = tick
+      if not stored[4] and schedule ~= '' then
+        write_again(job, schedule, from_text)
       end
     end
   else
@@ -413,9 +466,10 @@ for i = 1, tonumber(ARGV[8]) do
       verdict = 'busy'
     else
       for p = first_passed, after_passed - 1, 4 do
-        local goes_on = ARGV[p] == 'blackout' and p == first_passed and prolong(job, passed, ARGV[p + 2], ARGV[p + 3], cursor)
+        local outcome = pausing and scheduled and skipped_since(name, tonumber(ARGV[p + 1])) and 'paused' or ARGV[p]
+        local goes_on = outcome == 'blackout' and p == first_passed and prolong(job, passed, ARGV[p + 2], ARGV[p + 3], cursor)
         if not goes_on then
-          pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], ARGV[p])
+          pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], outcome)
         end
       end
       if waiting and want ~= 'waited' and scheduled then
