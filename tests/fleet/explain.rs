@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use leader_core::{Explanation, Fate, Instance, MissedReason, Outcome, Ran, testing};
+use leader_core::{Explanation, Fate, Instance, MissedReason, Outcome, Ran, Target, testing};
 use leader_tests::eventually;
 use tokio::sync::watch;
 
@@ -13,6 +13,7 @@ use crate::stage::{Ground, SOON, Stage, among_others, leads};
 on_each_store!(
     a_run_and_what_it_skips_are_told_elsewhere,
     the_run_of_a_leader_that_was_killed_is_told_as_lost,
+    what_a_pause_holds_or_skips_names_who_paused_it_and_why,
 );
 
 async fn why(instance: &Instance, job: &str, at: Timestamp) -> Explanation {
@@ -159,6 +160,57 @@ async fn the_run_of_a_leader_that_was_killed_is_told_as_lost(ground: Ground) {
     testing::kill(&b);
     a.shutdown().await;
     b.shutdown().await;
+}
+
+async fn what_a_pause_holds_or_skips_names_who_paused_it_and_why(ground: Ground) {
+    let stage = Stage::new();
+    let a = ground.instance("a", &stage, ["steady"]).await.unwrap();
+    leads(&a, "steady").await;
+    stage.has_played("steady", 1).await;
+    let other = ground.instance("other", &stage, ["elsewhere"]).await.unwrap();
+    // What falls due stays open, and is told so at once: nobody has to decide anything for it.
+    let pause = other.control().pause(Target::group("steady")).owed().by("ann");
+    let until = later(
+        Timestamp::from_millisecond(Timestamp::now().as_millisecond()).unwrap(),
+        600,
+    );
+    let since = pause.until(until).because("the invoices").await.unwrap()[0].at;
+    let due = later(Timestamp::from_second(since.as_second()).unwrap(), 2);
+    let told = becomes(&other, "steady", due, |fate| matches!(fate, Fate::Held { .. })).await;
+    let Fate::Held { pauses, .. } = &told.fate else {
+        panic!("{told:?}")
+    };
+    let facts = (pauses.len(), pauses[0].by.as_str(), pauses[0].until, &pauses[0].job);
+    assert_eq!(facts, (1, "ann", Some(until), &None));
+    let words = format!(
+        "because ann paused the group `steady` at {since} until {until} (\"the invoices\"); when that ends it runs"
+    );
+    assert!(told.to_string().contains(&words), "{told}");
+
+    // Another that skips beside it gives up nothing; alone it does.
+    let pause = a.control().pause(Target::job("steady")).by("bob").because("the audit");
+    let skips = pause.await.unwrap()[0].at;
+    assert!(matches!(&why(&other, "steady", due).await.fate, Fate::Held { pauses, .. } if pauses[0].by == "ann"));
+    other.control().resume(Target::group("steady")).await.unwrap();
+    let skipped = later(Timestamp::from_second(skips.as_second()).unwrap(), 2);
+    let is_paused = |fate: &Fate| matches!(fate, Fate::Paused { .. });
+    becomes(&other, "steady", skipped, is_paused).await;
+    let resumed = a.control().resume(Target::job("steady")).by("carl").await.unwrap()[0].at;
+    let told = why(&other, "steady", skipped).await;
+    let Fate::Paused { pause: Some(pause), .. } = &told.fate else {
+        panic!("{told:?}")
+    };
+    let facts = (pause.by.as_str(), pause.reason.as_str(), pause.since);
+    assert_eq!(facts, ("bob", "the audit", skips), "though it is over");
+    let words = format!("because bob paused the job at {skips} until {resumed} (\"the audit\"); a recorded it");
+    assert!(told.to_string().contains(&words), "{told}");
+    // What was held is decided now, by age.
+    becomes(&other, "steady", due, |fate| {
+        matches!(fate, Fate::Missed { .. } | Fate::Ran(_))
+    })
+    .await;
+    a.shutdown().await;
+    other.shutdown().await;
 }
 
 /// A fleet that was off for an hour.

@@ -4,6 +4,7 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 
 use jiff::Timestamp;
+use tokio::sync::oneshot;
 
 use super::Instance;
 use super::lookup;
@@ -11,6 +12,7 @@ use super::status::LedgerError;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::record::Job;
 use crate::job::tick::Origin;
+use crate::runtime::engine::{Errand, Input, Request};
 use crate::store::LedgerRecord;
 use crate::store::explain::{self, Explanation, Question};
 
@@ -136,8 +138,8 @@ impl Instance {
         }
     }
 
-    /// Why a job ran at an instant, or did not: by the store's ledger, the schedule that was in force then, and what this instance knows of
-    /// the group's leader. One question to the store, whoever leads. Cancel safe.
+    /// Why a job ran at an instant, or did not: by the store's ledger, the schedule that was in force then, who paused it, and what this
+    /// instance knows of the group's leader. Two questions to the store at once, whoever leads. Cancel safe.
     ///
     /// ```standalone_crate
     /// use leader_core::{Embedded, leader_only};
@@ -158,8 +160,18 @@ impl Instance {
     /// # Errors
     /// [`LedgerError`], when the job is not this instance's or the store does not answer.
     pub async fn explain(&self, job: &str, at: Timestamp) -> Result<Explanation, LedgerError> {
-        let ledger = self.ledger(job).await?;
         let spec = lookup::scheduled(&self.shared.config, job)?;
+        let (answer, read) = oneshot::channel();
+        let (group, name) = (spec.group.clone(), spec.name.clone());
+        let errand = Errand(Box::new(move |store| {
+            Box::pin(async move {
+                // Both are under way at once.
+                let _ = answer.send(tokio::try_join!(store.ledger(&group, &name), store.control(&group)));
+            })
+        }));
+        self.shared.send(Input::Request(Request::Errand(errand)));
+        let read = read.await.map_err(|_| LedgerError::Stopped)?;
+        let (ledger, control) = read.map_err(LedgerError::Store)?;
         let status = self
             .shared
             .gates
@@ -172,6 +184,7 @@ impl Instance {
             now: self.shared.fleet_now(),
             rule: &spec.rule,
             ledger: &ledger,
+            control: &control,
             leader: status.as_ref().and_then(|status| status.leader.as_deref()),
             leads_since: status
                 .as_ref()

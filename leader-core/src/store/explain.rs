@@ -3,12 +3,14 @@
 //! Pure: the ledger, the schedule and the time go in, an explanation comes out.
 
 mod in_force;
+mod paused;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use jiff::Timestamp;
 
+use super::control::{GroupControl, Pause};
 use super::ledger::{JobLedger, LedgerRecord, OpenRun};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
@@ -63,7 +65,12 @@ pub enum Fate {
         behind: Option<OtherRun>,
     },
     /// The job was paused.
-    Paused(LedgerRecord),
+    Paused {
+        /// The record that it is part of.
+        record: LedgerRecord,
+        /// The pause, while the store still knows of it: the newest 256 acts of a group are kept. Once it is over, until when it was.
+        pause: Option<Pause>,
+    },
     /// A blackout calendar covered it.
     Blackout {
         /// The record that it is part of.
@@ -77,6 +84,15 @@ pub enum Fate {
     NotYetDue {
         /// When it is due, jitter included.
         due: Timestamp,
+        /// The calendars that cover it: it will not run.
+        calendars: Vec<String>,
+    },
+    /// It is due and not decided, and a pause of its job says what becomes of it: it stays open until that ends, or will be told as paused.
+    Held {
+        /// When it was due.
+        due: Timestamp,
+        /// Those that decide it, at least one: all that owe what falls due meanwhile; where there is none, all that skip it.
+        pauses: Vec<Pause>,
         /// The calendars that cover it: it will not run.
         calendars: Vec<String>,
     },
@@ -155,6 +171,8 @@ pub(crate) struct Question<'a> {
     /// This instance's own rule for the job.
     pub(crate) rule: &'a Rule,
     pub(crate) ledger: &'a JobLedger,
+    /// What is in force in the group, and what was done to it.
+    pub(crate) control: &'a GroupControl,
     /// Who leads the group, as far as this instance knows.
     pub(crate) leader: Option<&'a str>,
     pub(crate) leads_since: Option<Timestamp>,
@@ -186,9 +204,13 @@ impl Question<'_> {
             });
         }
         if ledger.waiting == Some(at) {
-            return Some(Fate::Waits {
-                behind: self.open_run(),
-            });
+            let behind = self.open_run();
+            // Once that has ended, a pause may be what is left in the way.
+            let held = behind
+                .is_none()
+                .then(|| self.held(self.rule.due(at), Vec::new()))
+                .flatten();
+            return Some(held.unwrap_or(Fate::Waits { behind }));
         }
         let exact =
             |record: &&LedgerRecord| record.first == at && record.last == at && record.origin == Origin::Schedule;
@@ -230,13 +252,13 @@ impl Question<'_> {
             return self.recorded(record);
         }
         if ledger.cursor.is_none_or(|cursor| at > cursor) {
-            return Fate::Undecided {
+            return self.held(due, calendars()).unwrap_or_else(|| Fate::Undecided {
                 due,
                 behind: self.open_run(),
                 leader: self.leader.map(str::to_owned),
                 leads_since: self.leads_since,
                 calendars: calendars(),
-            };
+            });
         }
         // Which of the two lists its record was in, nobody knows any more.
         match ledger.trimmed.runs.max(ledger.trimmed.others) {
@@ -254,7 +276,10 @@ impl Question<'_> {
                 behind: self.run_at(record.settled_at),
                 record,
             },
-            Outcome::Paused => Fate::Paused(record),
+            Outcome::Paused => Fate::Paused {
+                pause: self.pause_of(),
+                record,
+            },
             Outcome::Blackout => {
                 let InForce::Rule { rule, .. } = in_force::at(self.ledger, self.rule, self.at) else {
                     let calendars = Vec::new();

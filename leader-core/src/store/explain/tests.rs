@@ -13,12 +13,12 @@ use crate::schedule::blackout::{Blackouts, Calendar};
 use crate::store::ledger::Trimmed;
 use crate::store::schedules::{EarlierSchedule, StoredSchedule};
 
-fn at(text: &str) -> Timestamp {
+pub(super) fn at(text: &str) -> Timestamp {
     format!("2026-11-30T{text}Z").parse().unwrap()
 }
 
 /// Every ten minutes; a calendar covers 06:00 to 07:00 and 20:00 to 21:00.
-fn rule() -> Rule {
+pub(super) fn rule() -> Rule {
     let freeze = Calendar::new()
         .between(at("06:00:00"), at("07:00:00"))
         .between(at("20:00:00"), at("21:00:00"));
@@ -28,7 +28,7 @@ fn rule() -> Rule {
     }
 }
 
-fn record(first: &str, last: &str, outcome: Outcome) -> LedgerRecord {
+pub(super) fn record(first: &str, last: &str, outcome: Outcome) -> LedgerRecord {
     let (first, last) = (at(first), at(last));
     let claimed_at = last.checked_add(SignedDuration::from_millis(1_012)).unwrap();
     let took = SignedDuration::from_secs(if outcome.is_ran() { 30 } else { 0 });
@@ -52,7 +52,7 @@ fn record(first: &str, last: &str, outcome: Outcome) -> LedgerRecord {
     }
 }
 
-fn open(tick: &str) -> OpenRun {
+pub(super) fn open(tick: &str) -> OpenRun {
     OpenRun {
         tick: at(tick),
         fence: 99,
@@ -69,6 +69,16 @@ fn open(tick: &str) -> OpenRun {
 }
 
 fn asked(ledger: &JobLedger, rule: &Rule, instant: &str, leader: Option<&str>) -> Explanation {
+    asked_of(&GroupControl::default(), ledger, rule, instant, leader)
+}
+
+pub(super) fn asked_of(
+    control: &GroupControl,
+    ledger: &JobLedger,
+    rule: &Rule,
+    instant: &str,
+    leader: Option<&str>,
+) -> Explanation {
     explain(&Question {
         job: &JobName::new("report").unwrap(),
         group: &GroupName::new("mail").unwrap(),
@@ -76,12 +86,13 @@ fn asked(ledger: &JobLedger, rule: &Rule, instant: &str, leader: Option<&str>) -
         now: at("12:00:30"),
         rule,
         ledger,
+        control,
         leader,
         leads_since: leader.map(|_| at("02:00:00")),
     })
 }
 
-fn ledger() -> JobLedger {
+pub(super) fn ledger() -> JobLedger {
     let failed = LedgerRecord {
         error: "no route to host\n  caused by: the cable".to_owned(),
         tries: 3,
@@ -345,13 +356,14 @@ proptest! {
             now,
             rule: &rule,
             ledger: &ledger,
+            control: &GroupControl::default(),
             leader: None,
             leads_since: None,
         });
         for (tick, outcome) in &expected {
             let fate = ask(*tick).fate;
             let found = match &fate {
-                Fate::Ran(record) | Fate::Missed { record, .. } | Fate::OverlapSkipped { record, .. } | Fate::Paused(record)
+                Fate::Ran(record) | Fate::Missed { record, .. } | Fate::OverlapSkipped { record, .. } | Fate::Paused { record, .. }
                 | Fate::Blackout { record, .. } | Fate::Fenced(record) => {
                     prop_assert!(record.first <= *tick && *tick <= record.last);
                     Some(record.outcome)

@@ -8,6 +8,7 @@ use super::{Explanation, Fate, OtherRun};
 use crate::job::outcome::{Outcome, Ran};
 use crate::schedule::missed::MissedReason;
 use crate::schedule::written;
+use crate::store::control::{Gap, Pause};
 use crate::store::ledger::LedgerRecord;
 
 impl fmt::Display for Explanation {
@@ -52,11 +53,14 @@ impl fmt::Display for Explanation {
                     ". With `overlap = \"wait\"` it would have run afterwards, with `\"allow\"` beside it; a `timeout` ends runs that take too long.",
                 )
             }
-            Fate::Paused(record) => write!(
-                f,
-                "did not run, because the job was paused; {} recorded it at {}.",
-                record.instance, record.settled_at
-            ),
+            Fate::Paused { record, pause } => {
+                f.write_str("did not run, because ")?;
+                match pause {
+                    Some(pause) => paused(f, pause, group.as_str())?,
+                    None => f.write_str("the job was paused")?,
+                }
+                write!(f, "; {} recorded it at {}.", record.instance, record.settled_at)
+            }
             Fate::Blackout { record, calendars } => {
                 f.write_str("did not run, because a blackout calendar covered it")?;
                 names(f, calendars)?;
@@ -80,6 +84,7 @@ impl fmt::Display for Explanation {
                 }
                 f.write_str(".")
             }
+            Fate::Held { due, pauses, calendars } => held(f, group.as_str(), *due, pauses, calendars),
             Fate::Undecided { .. } => undecided(f, group.as_str(), fate),
             Fate::BeforeFirstSeen { since: Some(since) } => write!(
                 f,
@@ -102,6 +107,50 @@ impl fmt::Display for Explanation {
                 "was passed over without a record, though none of that time was trimmed: the store has lost what it knew, or its data was changed by hand.",
             ),
         }
+    }
+}
+
+fn held(
+    f: &mut fmt::Formatter<'_>,
+    group: &str,
+    due: Timestamp,
+    pauses: &[Pause],
+    calendars: &[String],
+) -> fmt::Result {
+    write!(f, "was due at {due} and is not decided yet, because ")?;
+    for (n, pause) in pauses.iter().enumerate() {
+        if n > 0 {
+            f.write_str(" and ")?;
+        }
+        paused(f, pause, group)?;
+    }
+    if !calendars.is_empty() {
+        f.write_str("; it will not run, because a blackout calendar covers it")?;
+        names(f, calendars)?;
+    } else if pauses.iter().any(|pause| pause.gap == Gap::Owed) {
+        f.write_str(
+            "; when that ends it runs if it is still within its `grace`, and its `missed` policy decides otherwise",
+        )?;
+    } else {
+        f.write_str("; it will not run")?;
+    }
+    f.write_str(".")
+}
+
+/// Who paused what, since when and until when, and why.
+fn paused(f: &mut fmt::Formatter<'_>, pause: &Pause, group: &str) -> fmt::Result {
+    let Pause { by, since, .. } = pause;
+    match &pause.job {
+        Some(_) => write!(f, "{by} paused the job at {since}")?,
+        None => write!(f, "{by} paused the group `{group}` at {since}")?,
+    }
+    match pause.until {
+        Some(until) => write!(f, " until {until}")?,
+        None => f.write_str(" until it is resumed")?,
+    }
+    match pause.reason.as_str() {
+        "" => Ok(()),
+        reason => write!(f, " (\"{reason}\")"),
     }
 }
 
