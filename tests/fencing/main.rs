@@ -2,10 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod frozen;
+#[path = "writer/half.rs"]
+mod half;
 mod http;
+mod places;
 #[path = "../processes/programs.rs"]
 #[allow(dead_code, reason = "the suite `processes` uses the rest")]
 mod programs;
 mod redis;
 mod requests;
+mod rerun;
 mod sql;
