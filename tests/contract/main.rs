@@ -4,6 +4,7 @@
 #[macro_use]
 mod bench;
 mod blackout;
+mod cases;
 mod control;
 mod dead_runs;
 mod differential;
@@ -17,6 +18,7 @@ mod overlap;
 mod quarantine;
 mod requests;
 mod roster;
+mod round_trips;
 mod schedules;
 mod ticks;
 mod tries;

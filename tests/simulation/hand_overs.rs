@@ -18,13 +18,13 @@ const fn ms(ms: u64) -> Duration {
 
 /// One start of a body, in the order of the starts.
 #[derive(Clone, Debug)]
-struct Body {
+pub(crate) struct Body {
     tick: Timestamp,
     fence: u64,
     late: SignedDuration,
 }
 
-type Bodies = Arc<Mutex<BTreeMap<String, Vec<Body>>>>;
+pub(crate) type Bodies = Arc<Mutex<BTreeMap<String, Vec<Body>>>>;
 
 async fn perform(tick: Tick, bodies: Bodies, takes: Duration) {
     bodies
