@@ -17,6 +17,7 @@ mod explain;
 mod freeze;
 mod herd;
 mod hooks;
+mod life_cycle;
 mod lives;
 mod losses;
 mod overlap;
