@@ -20,6 +20,7 @@ mod hooks;
 mod life_cycle;
 mod lives;
 mod losses;
+mod outage;
 mod overlap;
 mod panics;
 mod places;
