@@ -10,6 +10,7 @@ use leader_tests::{Proxy, Request, eventually};
 use crate::stage::{Ground, SOON, Stage, among_others, leader_first, leads, ms};
 
 on_each_store!(
+    a_tick_is_skipped_beside_a_run_of_another_instance,
     a_tick_waits_for_the_run_before_it,
     a_tick_waits_for_a_run_of_another_instance,
     a_waiting_tick_is_taken_over,
@@ -91,6 +92,29 @@ async fn handed_over(ground: &Ground, stages: [&Stage; 2], job: &'static str) ->
     old.step_down(job).await.unwrap();
     leads(&new, job).await;
     (old, new)
+}
+
+async fn a_tick_is_skipped_beside_a_run_of_another_instance(ground: Ground) {
+    let (first, second) = (Stage::new().of("a"), Stage::new().of("b"));
+    slow(&first, "finishing", ms(4_000));
+    let (old, new) = handed_over(&ground, [&first, &second], "finishing").await;
+    second.has_played("finishing", 1).await;
+    let run = first.played("finishing").pop().unwrap();
+    let began = &second.played("finishing")[0];
+    assert!(began.at >= run.at + ms(3_950), "never two at once");
+    assert!(began.at < run.at + ms(5_500), "the next tick after its end");
+    let now = ledger(&new, "finishing").await;
+    let between = began.scheduled_at.duration_since(run.scheduled_at).as_secs() - 1;
+    assert_eq!(
+        count(&now, Outcome::OverlapSkipped),
+        u64::try_from(between).unwrap(),
+        "{now:?}"
+    );
+    let record = now.records.iter().find(|record| record.fence == run.fence).unwrap();
+    assert_eq!(record.outcome, Outcome::Ran(Ran::Ok), "its result counts");
+    all_accounted_for(&new, "finishing", &now);
+    old.shutdown().await;
+    new.shutdown().await;
 }
 
 async fn a_tick_waits_for_a_run_of_another_instance(ground: Ground) {

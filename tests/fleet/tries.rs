@@ -15,6 +15,7 @@ on_each_store!(
     a_panic_is_tried_again,
     no_try_begins_after_the_next_tick,
     a_successor_goes_on_with_the_tries,
+    the_successor_of_a_leader_that_dies_in_the_back_off_goes_on_with_the_tries,
     a_killed_runner_is_noticed_before_the_next_tick,
     the_run_of_a_killed_runner_is_tried_again_once,
 );
@@ -198,6 +199,35 @@ async fn a_successor_goes_on_with_the_tries(ground: Ground) {
     assert!(record.claimed_at >= again_at, "{record:?}");
     assert_eq!((record.outcome, record.tries), (Outcome::Ran(Ran::Ok), 2));
     old.shutdown().await;
+    new.shutdown().await;
+}
+
+/// The one that waited for the next try's time is killed: nothing of that is lost with it, and the pause is no silence.
+async fn the_successor_of_a_leader_that_dies_in_the_back_off_goes_on_with_the_tries(ground: Ground) {
+    let stage = Stage::new();
+    let tries = fails(&stage, 1);
+    let [a, b] = ["a", "b"].map(|id| retried(&ground, id, &stage, 3, "6s"));
+    let (a, b) = (a.await.unwrap(), b.await.unwrap());
+    let (old, new) = leader_first(a, b, "rare").await;
+    played(&stage, 1).await;
+    eventually(SOON, "the run pauses", || async {
+        ledger(&new).await.open.iter().any(|run| run.again_at.is_some())
+    })
+    .await;
+    let again_at = ledger(&new).await.open[0].again_at.unwrap();
+    testing::kill(&old);
+    leads(&new, "rare").await;
+    let decided = decided(&new, 1).await;
+    let played = stage.played("rare");
+    assert_eq!((played.len(), played[1].on.as_str()), (2, new.id().as_str()));
+    assert_eq!(*tries.lock().unwrap(), [1, 2]);
+    assert!(played[1].fence > played[0].fence);
+    let record = &decided.records[0];
+    assert!(record.claimed_at >= again_at, "{record:?}");
+    assert_eq!(
+        (record.outcome, record.tries, decided.records.len()),
+        (Outcome::Ran(Ran::Ok), 2, 1)
+    );
     new.shutdown().await;
 }
 
