@@ -22,7 +22,9 @@ async fn held(entered: Arc<Barrier>, go_on: Arc<Notify>) -> Result<bool, Skipped
 }
 
 async fn start(ground: &Ground, id: &str) -> Instance {
-    ground.instance(id, &Stage::new(), ["calls"]).await.unwrap()
+    let instance = ground.instance(id, &Stage::new(), ["calls"]);
+    // A call in flight is waited for longer than a lease lasts.
+    instance.drain(ms(10_000)).await.unwrap()
 }
 
 #[tokio::test]

@@ -37,6 +37,8 @@ async fn fleet<const N: usize>(ground: &Ground, stage: &Stage, ahead: [SignedDur
             .instance(id, &stage.of(id), ["steady", "standing"])
             .timing(timing())
             .spread(false)
+            // Longer than the call that one test has waited for.
+            .drain(ms(10_000))
             // Whoever only watches a group reads the roster in each TTL, and would hear of everything.
             .campaign(true)
             .__wall_ahead(ahead);

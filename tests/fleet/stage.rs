@@ -92,6 +92,8 @@ impl Ground {
             .single_process()
             .first_start(true)
             .timing(Timing::from_ttl(ms(4_000)))
+            // Bodies that never end are dropped then, at the end of most tests.
+            .drain(ms(2_000))
             .groups(groups)
             .campaign_only(groups)
     }
