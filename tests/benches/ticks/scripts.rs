@@ -17,17 +17,37 @@ use crate::meter::command;
 const CLAIMS: usize = 128;
 const ROUNDS: u64 = 100;
 
-/// The microseconds that a read of a full ledger takes, parsed, and how many records that is.
-async fn full_ledger(server: &RedisServer) -> (u128, usize) {
+/// The most that a history at its bounds, without texts of errors, may take of the server's memory: some 200 bytes a record.
+const MEMORY: usize = 512 * 1024;
+/// The longest that it may take to read and parse it, at best.
+const READ: Duration = Duration::from_millis(20);
+
+/// A job's history at its bounds, 1,000 runs and as many other records.
+struct Full {
+    /// What it takes of the server's memory, in bytes.
+    memory: usize,
+    /// How long it takes to read and parse it, at best.
+    read: Duration,
+    records: usize,
+}
+
+/// Each run with an error of so many bytes.
+async fn full_ledger(server: &RedisServer, error: usize) -> Full {
     server.command(&["FLUSHALL"]).await;
-    let line = |n: usize, outcome: &str| {
+    let error = "e".repeat(error);
+    let line = |n: usize, outcome: &str, error: &str| {
         let at = 1_790_000_000_000 + 1_000 * n;
-        format!("{at}|{at}|1|{outcome}|schedule|{n}|7|bench#0000000000000001|{at}|{at}||1")
+        format!("{at}|{at}|1|{outcome}|schedule|{n}|7|bench#0000000000000001|{at}|{at}|{error}|1")
     };
-    for (list, outcome) in [("ran", "ran.ok"), ("passed", "overlap_skipped")] {
+    let mut memory = 0;
+    for (list, outcome, error) in [("ran", "ran.error", error.as_str()), ("passed", "overlap_skipped", "")] {
         let key = format!("{{leader:default}}:{list}:job-0");
         for n in 0..1000 {
-            server.command(&["LPUSH", &key, &line(n, outcome)]).await;
+            server.command(&["LPUSH", &key, &line(n, outcome, error)]).await;
+        }
+        match server.command(&["MEMORY", "USAGE", &key, "SAMPLES", "0"]).await {
+            redis::Value::Int(bytes) => memory += usize::try_from(bytes).expect("no debt"),
+            other => panic!("MEMORY USAGE: {other:?}"),
         }
     }
     let info = parse(&server.url()).expect("a URL");
@@ -36,19 +56,32 @@ async fn full_ledger(server: &RedisServer) -> (u128, usize) {
         GroupName::new("default").expect("legal"),
         JobName::new("job-0").expect("legal"),
     );
-    let mut best = (u128::MAX, 0);
+    let mut full = Full {
+        memory,
+        read: Duration::MAX,
+        records: 0,
+    };
     for _ in 0..20 {
         let begun = std::time::Instant::now();
         let ledger = store.ledger(&group, &job).await.expect("the server is there");
-        best = best.min((begun.elapsed().as_micros(), ledger.records.len()));
+        full.read = full.read.min(begun.elapsed());
+        full.records = ledger.records.len();
     }
-    best
+    full
 }
 
 pub fn measure(runtime: &Runtime, server: &RedisServer) {
     let (claim, settle) = runtime.block_on(rounds(server));
-    let (micros, records) = runtime.block_on(full_ledger(server));
-    println!("a ledger of {records} records is read and parsed in {micros} µs at best");
+    for error in [0, 200] {
+        let Full { memory, read, records } = runtime.block_on(full_ledger(server, error));
+        println!(
+            "a history of {records} records, its runs with errors of {error} bytes: {memory} bytes of the server's memory, read and parsed \
+             in {read:?} at best"
+        );
+        assert_eq!(records, 2_000, "every record is read");
+        assert!(error > 0 || memory <= MEMORY, "{memory} bytes are more than {MEMORY}");
+        assert!(read <= READ, "{read:?} are more than {READ:?}");
+    }
     println!("one script on the server: {CLAIMS} claims {claim:.0} µs, {CLAIMS} results {settle:.0} µs");
 }
 
