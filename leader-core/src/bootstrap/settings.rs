@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::fault::{BootstrapError, Fault};
@@ -214,7 +215,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         max_concurrent_jobs,
         keep: given.keep,
         groups: gathered.groups,
-        jobs: gathered.jobs,
+        jobs: gathered.jobs.into_iter().map(Arc::new).collect(),
         lives: gathered.lives,
     };
     Ok((config, source))

@@ -5,6 +5,7 @@
 mod except;
 mod started;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
@@ -180,14 +181,14 @@ fn groups_and_schedules_that_cannot_be_meant_are_refused() {
     assert!(doubled[1].contains("can only be `off`"), "{doubled:#?}");
 }
 
-fn job(config: Config, name: &str) -> JobSpec {
+fn job(config: Config, name: &str) -> Arc<JobSpec> {
     let mut jobs = config.jobs.into_iter();
     jobs.find(|job| job.name.as_str() == name).expect("a scheduled job")
 }
 
 /// The schedule, grace and jitter of the job `zoned`.
 fn zoned_of(bootstrap: Bootstrap) -> (String, Duration, Duration) {
-    let rule = job(config(bootstrap), "zoned").rule;
+    let rule = job(config(bootstrap), "zoned").rule.clone();
     (rule.schedule.to_string(), rule.grace, rule.jitter)
 }
 
@@ -198,7 +199,7 @@ const TEN_MINUTES: Duration = Duration::from_secs(600);
 fn an_attributes_settings_reach_the_plan() {
     let text = "cron \"30 2 1-7 * MON\" days and timezone Europe/Berlin".to_owned();
     assert_eq!(zoned_of(given(&[])), (text, THIRTY, TEN_MINUTES));
-    let plain = job(config(given(&[])), "scheduled").rule;
+    let plain = job(config(given(&[])), "scheduled").rule.clone();
     assert_eq!((plain.grace, plain.jitter), (Duration::from_secs(5), Duration::ZERO));
     assert_ne!(plain.seed, job(config(given(&[])), "zoned").rule.seed);
 }

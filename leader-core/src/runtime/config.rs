@@ -53,7 +53,7 @@ pub(crate) struct Config {
     /// How much of each job's past is kept.
     pub(crate) keep: Keep,
     pub(crate) groups: Vec<GroupName>,
-    pub(crate) jobs: Vec<JobSpec>,
+    pub(crate) jobs: Vec<Arc<JobSpec>>,
     pub(crate) lives: Vec<LifeSpec>,
 }
 

@@ -7,6 +7,7 @@ mod control;
 mod elections;
 mod input;
 mod inspection;
+mod jobs;
 mod link;
 mod lives;
 mod moves;
@@ -56,6 +57,7 @@ struct Engine {
     bodies: Handle,
     inbox: mpsc::UnboundedReceiver<Input>,
     groups: Vec<GroupState>,
+    jobs: jobs::Jobs,
     /// The group of each job.
     group_of: Vec<input::Group>,
     planner: Planner,
@@ -78,7 +80,7 @@ struct Engine {
 struct GroupState {
     gate: Arc<Gate>,
     election: Election,
-    /// The jobs of the group, by their index in the configuration.
+    /// The jobs of the group, by their index in the engine's table.
     jobs: Vec<usize>,
     /// The highest term or fence ever seen.
     known: u64,
@@ -105,7 +107,7 @@ impl Engine {
         let now = config.clock.now();
         let group = |(gate, seen): (&Arc<Gate>, restart::Seen)| {
             let of_group =
-                |(index, job): (usize, &super::config::JobSpec)| (job.group == *gate.group()).then_some(index);
+                |(index, job): (usize, &Arc<super::config::JobSpec>)| (job.group == *gate.group()).then_some(index);
             let preference = placement::preference(gate.group().as_str(), config.instance.as_str());
             // Nobody campaigns before the roster has let the instance in.
             let campaigning = kept.roster.enrolled && config.candidacy.has(gate.group());
@@ -138,6 +140,7 @@ impl Engine {
         }
         Self {
             groups,
+            jobs: jobs::Jobs::new(&config.jobs),
             group_of,
             planner: Planner::default(),
             planning: kept.planning,

@@ -146,7 +146,7 @@ impl Engine {
         if spans.is_empty() {
             return spans;
         }
-        let spec = &self.shared.config.jobs[job];
+        let spec = &self.jobs[job];
         // The spans are those of the schedule in force.
         let rule = self.planner.rule(job).unwrap_or(&spec.rule);
         for edge in self.pauses_of(job).flat_map(Pause::edges) {

@@ -102,7 +102,7 @@ impl Engine {
     }
 
     fn may_overlap(&self, job: usize) -> bool {
-        self.shared.config.jobs[job].overlap == Overlap::Allow
+        self.jobs[job].overlap == Overlap::Allow
     }
 
     /// Whether a run of the job may be claimed now.

@@ -18,10 +18,7 @@ impl Engine {
                 });
             }
             Some(Step::Wedged(since)) => {
-                let running = self
-                    .runs
-                    .jobs()
-                    .map(|job| self.shared.config.jobs[job].name.to_string());
+                let running = self.runs.jobs().map(|job| self.jobs[job].name.to_string());
                 let running = running.collect();
                 self.shared.tell(Event::RuntimeWedged { since, running });
                 self.roster.set_wedged(true);

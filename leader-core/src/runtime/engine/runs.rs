@@ -214,7 +214,7 @@ impl Engine {
             // The answer to a repeated claim.
             return;
         }
-        let spec = &self.shared.config.jobs[job];
+        let spec = &self.jobs[job];
         let lead = Lead::new(Arc::clone(&self.groups[index].gate), term, fence);
         let control = Arc::new(Control::default());
         let reporter = Reporter {
@@ -274,8 +274,8 @@ impl Engine {
         control: Arc<Control>,
     ) -> Start {
         let shared = Arc::clone(&self.shared);
+        let spec = self.jobs.share(job);
         Box::new(move || {
-            let spec = &shared.config.jobs[job];
             let tick = Tick::new(Inner {
                 job: spec.name.clone(),
                 origin,

@@ -43,10 +43,7 @@ impl Engine {
             // The read may be older than a claim's answer.
             request.done = request.done.max(before.and_then(|open| open.request.done));
             Open {
-                job: jobs
-                    .iter()
-                    .copied()
-                    .find(|job| self.shared.config.jobs[*job].name == request.job),
+                job: jobs.iter().copied().find(|job| self.jobs[*job].name == request.job),
                 look: now,
                 claiming: before.is_some_and(|open| open.claiming),
                 request,
@@ -90,7 +87,7 @@ impl Engine {
     }
 
     fn claim_request(&mut self, now: Moment, index: Group, job: usize, request: &OpenRequest) {
-        let spec = &self.shared.config.jobs[job];
+        let spec = &self.jobs[job];
         let (tick, more) = match request.origin {
             Origin::Manual => (Some(request.from), false),
             // By the schedule in force, as its ticks are.

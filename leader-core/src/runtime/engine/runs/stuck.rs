@@ -70,7 +70,7 @@ impl Engine {
         }
         for (id, asked_ago) in stuck {
             if let Some(run) = self.runs.running.get(&id) {
-                let spec = &self.shared.config.jobs[run.job];
+                let spec = &self.jobs[run.job];
                 self.shared.tell(Event::RunStuck {
                     job: spec.name.clone(),
                     group: spec.group.clone(),

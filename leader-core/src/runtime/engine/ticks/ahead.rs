@@ -11,7 +11,7 @@ const AHEAD: SignedDuration = SignedDuration::from_secs(5);
 impl Engine {
     pub(super) fn tell_of_the_future(&self, job: usize, cursor: Timestamp, now: Timestamp) {
         if cursor.duration_since(now) > AHEAD {
-            let spec = &self.shared.config.jobs[job];
+            let spec = &self.jobs[job];
             self.shared.tell(Event::CursorAhead {
                 group: spec.group.clone(),
                 job: spec.name.clone(),

@@ -30,7 +30,7 @@ impl Engine {
 
     pub(super) fn claim_of(&mut self, job: usize, step: &Step) -> Claim {
         self.ticks.last_number += 1;
-        let name = self.shared.config.jobs[job].name.clone();
+        let name = self.jobs[job].name.clone();
         Claim {
             alive: self.runs.alive(job),
             job: name,
@@ -44,7 +44,7 @@ impl Engine {
                 StepKind::Settle => Want::Settle,
                 StepKind::Adopt => Want::Adopt,
             },
-            overlap: self.shared.config.jobs[job].overlap,
+            overlap: self.jobs[job].overlap,
             passed: self.split_at_pauses(job, &step.passed),
             further: self.further(job),
             schedule: self.text_in_force(job),
@@ -111,7 +111,7 @@ impl Engine {
 
     /// What the job's runs have of further tries.
     pub(super) fn further(&self, job: usize) -> Option<Further> {
-        let spec = &self.shared.config.jobs[job];
+        let spec = &self.jobs[job];
         (spec.retries > 0).then_some(Further {
             retries: spec.retries,
             first: spec.backoff.first,

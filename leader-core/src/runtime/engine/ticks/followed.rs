@@ -15,7 +15,7 @@ use crate::store::{Claim, ClaimReply, StoredSchedule};
 impl Engine {
     /// How the ticks of a job are decided: by the schedule in force, with this instance's own policies.
     pub(super) fn rule_in_force(&self, job: usize, stored: &StoredSchedule) -> Rule {
-        let own = &self.shared.config.jobs[job].rule;
+        let own = &self.jobs[job].rule;
         let schedule = if stored.text == own.schedule.as_str() {
             own.schedule.clone()
         } else {
@@ -27,7 +27,7 @@ impl Engine {
 
     /// Follows the schedule in force, or sees to it that this instance's own comes into force.
     pub(super) fn follow(&mut self, job: usize, stored: StoredSchedule) {
-        let spec = &self.shared.config.jobs[job];
+        let spec = &self.jobs[job];
         let (group, name) = (spec.group.clone(), spec.name.clone());
         if stored.text == spec.rule.schedule.as_str() {
             self.ticks.followed.remove(&job);
@@ -66,7 +66,7 @@ impl Engine {
     /// Whether the store is to hear that a newer version, or another time zone database, stands for the schedule in force.
     fn stands_for_more(&self, job: usize, stored: &StoredSchedule) -> bool {
         let config = &self.shared.config;
-        let zoned = config.jobs[job].rule.schedule.zone().is_some_and(|zone| !zone.is_utc());
+        let zoned = self.jobs[job].rule.schedule.zone().is_some_and(|zone| !zone.is_utc());
         let (own, theirs) = (Version::read(&config.version), Version::read(&stored.version));
         own > theirs || (own == theirs && zoned && stored.time_zones != config.time_zones)
     }
@@ -74,7 +74,7 @@ impl Engine {
     /// Whether the followed schedule is that of a newer version that lives.
     fn is_newer(&self, job: usize) -> bool {
         let config = &self.shared.config;
-        let spec = &config.jobs[job];
+        let spec = &self.jobs[job];
         self.ticks.followed.get(&job).is_some_and(|stored| {
             let job = (spec.group.as_str(), spec.name.as_str());
             let members = &self.roster.members;
@@ -101,13 +101,13 @@ impl Engine {
     pub(super) fn text_in_force(&self, job: usize) -> Arc<str> {
         match self.ticks.followed.get(&job) {
             Some(stored) => stored.text.as_str().into(),
-            None => self.shared.config.jobs[job].rule.schedule.shared_text(),
+            None => self.jobs[job].rule.schedule.shared_text(),
         }
     }
 
     pub(super) fn text_to_adopt(&self, job: usize, kind: StepKind) -> Arc<str> {
         if kind == StepKind::Adopt {
-            self.shared.config.jobs[job].rule.schedule.shared_text()
+            self.jobs[job].rule.schedule.shared_text()
         } else {
             Arc::default()
         }
@@ -129,7 +129,7 @@ impl Engine {
         }
         match *reply {
             ClaimReply::Adopted { cursor } => {
-                let spec = &self.shared.config.jobs[job];
+                let spec = &self.jobs[job];
                 let schedule = spec.rule.schedule.clone();
                 self.planner.changed(job, schedule, cursor);
                 if let Some(stored) = self.ticks.followed.remove(&job) {
@@ -154,7 +154,7 @@ impl Engine {
     }
 
     pub(super) fn show_followed(&self) {
-        let jobs = &self.shared.config.jobs;
+        let jobs = &self.jobs;
         let followed = self.ticks.followed.iter();
         let followed = followed.map(|(job, stored)| (jobs[*job].name.clone(), stored.text.clone()));
         self.shared.show_followed(followed.collect());

@@ -28,9 +28,9 @@ impl Engine {
             group: state.gate.group().clone(),
             holder: config.holder.clone(),
             term,
-            jobs: state.jobs.iter().map(|job| config.jobs[*job].name.clone()).collect(),
+            jobs: state.jobs.iter().map(|job| self.jobs[*job].name.clone()).collect(),
             schedules: (state.jobs.iter())
-                .map(|job| config.jobs[*job].rule.schedule.shared_text())
+                .map(|job| self.jobs[*job].rule.schedule.shared_text())
                 .collect(),
             writer: Writer::new(&config.version, &config.time_zones),
         };

@@ -59,7 +59,7 @@ impl Engine {
     /// The pause before the next try of a run that ended so; `None` when this was the last. Of what the schedule has made only: who
     /// asked for a run by hand waits for its result.
     pub(in super::super) fn again_in(&self, ended: &Ended, ran: Ran) -> Option<Duration> {
-        let spec = &self.shared.config.jobs[ended.job];
+        let spec = &self.jobs[ended.job];
         let failed = matches!(ran, Ran::Error | Ran::Panic | Ran::TimedOut);
         if !failed || ended.origin != Origin::Schedule || ended.attempt > spec.retries {
             return None;
@@ -73,7 +73,7 @@ impl Engine {
 
     /// Whether a further try of the tick's run may begin at an instant.
     fn may_begin(&self, job: usize, tick: Timestamp, owed: bool, at: Timestamp, now: Moment) -> bool {
-        let spec = &self.shared.config.jobs[job];
+        let spec = &self.jobs[job];
         // The schedule in force, which may be that of another version.
         let rule = self.planner.rule(job).unwrap_or(&spec.rule);
         let end = || rule.tries_end(tick, owed, self.planning.at(now));
@@ -96,7 +96,7 @@ impl Engine {
         } else {
             self.ticks.tries.looks.remove(&job);
         }
-        let owed = self.shared.config.jobs[job].rule.missed == Missed::All;
+        let owed = self.jobs[job].rule.missed == Missed::All;
         for pausing in found.pausing {
             self.pauses(now, job, pausing, owed, None);
         }
@@ -210,12 +210,12 @@ impl Engine {
             self.ticks.last_number += 1;
             let claim = Claim {
                 alive: self.runs.alive(job),
-                job: self.shared.config.jobs[job].name.clone(),
+                job: self.jobs[job].name.clone(),
                 number: self.ticks.last_number,
                 tick,
                 cursor: tick,
                 want,
-                overlap: self.shared.config.jobs[job].overlap,
+                overlap: self.jobs[job].overlap,
                 passed: Vec::new(),
                 further: self.further(job),
                 schedule: "".into(),
@@ -290,7 +290,7 @@ impl Engine {
 
     /// A later tick of the job has been decided: whatever paused is settled with what its last try came to.
     pub(in super::super) fn pauses_ended(&mut self, job: usize) {
-        if self.shared.config.jobs[job].overlap == Overlap::Allow {
+        if self.jobs[job].overlap == Overlap::Allow {
             return;
         }
         // What is asked for is told by the answer.
@@ -304,7 +304,7 @@ impl Engine {
     }
 
     fn tell_of_end(&self, job: usize, fence: u64, pause: Pause) {
-        let spec = &self.shared.config.jobs[job];
+        let spec = &self.jobs[job];
         let outcome = Outcome::Ran(pause.ran);
         let mut error = String::new();
         if let Some(Failed { group, end, ended }) = pause.failed {

@@ -86,7 +86,7 @@ impl Engine {
         (first, last, count): (Timestamp, Timestamp, u64),
         outcome: Outcome,
     ) {
-        let spec = &self.shared.config.jobs[job];
+        let spec = &self.jobs[job];
         self.shared.tell(Event::Decided {
             job: spec.name.clone(),
             group: spec.group.clone(),
