@@ -37,6 +37,7 @@ pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};
 pub use job::failure::{FailedRun, HookOutput};
 pub use job::gate::{GroupStatus, Lead, Role};
+pub use job::handler::{ExtractHandling, Handler, Payload};
 pub use job::outcome::{Outcome, Ran, UnknownOutcome};
 pub use job::output::{JobError, JobOutput};
 pub use job::record::{Job, OnLoss, Overlap};

@@ -6,6 +6,7 @@ use std::time::Duration;
 pub use inventory::submit;
 
 pub use crate::job::extract::{Extract, ExtractLeading, Given, Needs};
+pub use crate::job::handler::{ExtractHandling, Handler};
 pub use crate::job::output::JobOutput;
 pub use crate::job::record::{BodyFuture, Job, OnLoss, Overlap, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
@@ -145,6 +146,25 @@ pub fn need_leading<T: ExtractLeading>(needs: &mut Needs) {
     T::need(needs);
 }
 
+/// The value of one argument of a handler.
+///
+/// # Errors
+/// When the payload is not what the handler takes.
+pub fn extract_handling<T: ExtractHandling<H>, H>(given: &Given<'_>) -> Result<T, JobError> {
+    T::extract(given)
+}
+
+/// What one argument of a handler asks for.
+pub fn need_handling<T: ExtractHandling<H>, H>(needs: &mut Needs) {
+    T::need(needs);
+}
+
+/// A handler's future, or the error of a payload that it does not take.
+#[must_use]
+pub fn handled(make: impl FnOnce() -> Result<BodyFuture, JobError>) -> BodyFuture {
+    make().unwrap_or_else(|error| Box::pin(std::future::ready(Ok(Err(error)))))
+}
+
 /// How a job's value becomes a result. Apart from [`body`], so that a wrong return type is told where it is written.
 #[must_use]
 pub fn output<R: JobOutput>() -> fn(R) -> Result<(), JobError> {
@@ -231,6 +251,7 @@ mod tests {
             tick: Some(&tick),
             lead: &lead,
             states: &states,
+            payload: None,
         };
         let run = |record: Record| {
             let scope = Scope::new(None, None);

@@ -55,6 +55,11 @@ fn where_it_runs(model: &Model) -> String {
         Some(Trigger::WhileLeading) => {
             return format!("Runs on the leader of group `{group}` for as long as it leads.");
         }
+        Some(Trigger::Handler) => {
+            return format!(
+                "Runs on the leader of group `{group}`, or of the group of each schedule that is made for it at run time."
+            );
+        }
         Some(Trigger::Cron(expr)) => {
             let when = schedule(expr, words::cron).unwrap_or_else(|| format!(", at `{}`", written(expr)));
             format!("Runs on the leader of group `{group}`{when} ({})", place(model))

@@ -1,6 +1,9 @@
 //! The tokens of a function that has been found good. Nothing here can fail, and nothing here decides how a job behaves: the
 //! tokens are one record, two function pointers and a gate, and the rest is ordinary code of the core crate.
 
+mod handler;
+mod settings;
+
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, Pat, ReturnType, Type, parse_quote};
@@ -9,6 +12,8 @@ use crate::diagnostics::at;
 use crate::doc;
 use crate::item::Body;
 use crate::model::{Argument, Model, Trigger, without_impl_trait};
+use handler::handler;
+use settings::settings;
 
 pub(crate) fn expand(model: &Model) -> TokenStream {
     let gated = gated(model);
@@ -155,6 +160,7 @@ fn handle(model: &Model, trigger: &Trigger) -> TokenStream {
             group_of(Delimiter::Brace, whole, span).to_token_stream()
         }
     };
+    let handler = handler(model, trigger, &cfgs);
     quote_spanned! {span=>
         #(#cfgs)*
         #[doc(hidden)]
@@ -175,6 +181,8 @@ fn handle(model: &Model, trigger: &Trigger) -> TokenStream {
             const GROUP: &'static str = #group;
             const RECORD: #private::Record = #record;
         }
+
+        #handler
     }
 }
 
@@ -194,6 +202,11 @@ fn job(model: &Model, trigger: &Trigger) -> (TokenStream, TokenStream) {
             let every = converted(model, "every", expr);
             (constants.of("EVERY", &schedule, &every), "extract", "need")
         }
+        Trigger::Handler => (
+            quote_spanned!(span=> #private::Trigger::Handler),
+            "extract_handling",
+            "need_handling",
+        ),
         Trigger::WhileLeading | Trigger::Wrong => (
             quote_spanned!(span=> #private::Trigger::WhileLeading),
             "extract_leading",
@@ -201,13 +214,17 @@ fn job(model: &Model, trigger: &Trigger) -> (TokenStream, TokenStream) {
         ),
     };
     // The compiler's complaint about an argument stands on the argument's type.
+    let handles = extract == "extract_handling";
+    let of = &model.function.sig.ident;
     let per_argument = |function: &'static str, from: &'static str| {
         model.arguments.iter().map(move |Argument { ty, .. }| {
             let place = span_of(ty);
             let (function, from) = (Ident::new(function, at(place)), Ident::new(from, at(span)));
             let private = hidden(model, place);
             let called = group_of(Delimiter::Parenthesis, quote!(#from), at(place));
-            quote_spanned!(at(place)=> #private::#function::<#ty> #called)
+            // Of a handler it depends on what its schedules carry.
+            let handler = handles.then(|| quote_spanned!(at(place)=> , #of));
+            quote_spanned!(at(place)=> #private::#function::<#ty #handler> #called)
         })
     };
     let (extracts, needs) = (per_argument(extract, "given"), per_argument(need, "needs"));
@@ -219,10 +236,18 @@ fn job(model: &Model, trigger: &Trigger) -> (TokenStream, TokenStream) {
     let ident = &model.function.sig.ident;
     let output = output(model);
     let settings = settings(model, &mut constants);
+    let body = if handles {
+        // A payload may not be what the handler takes: that is the run's end, and no panic.
+        quote_spanned! {span=>
+            #private::handled(|| ::core::result::Result::Ok(#private::body(#ident(#(#extracts?),*), #output)))
+        }
+    } else {
+        quote_spanned!(span=> #private::body(#ident(#(#extracts),*), #output))
+    };
     let job = quote_spanned! {span=>
         .job(
             #trigger,
-            |#given| #private::body(#ident(#(#extracts),*), #output),
+            |#given| #body,
             |#needed| { #(#needs;)* },
         )
         #settings
@@ -274,66 +299,6 @@ fn output_type(model: &Model) -> Type {
         }
         ReturnType::Type(_, ty) => (**ty).clone(),
     }
-}
-
-fn settings(model: &Model, constants: &mut Constants) -> TokenStream {
-    let span = at(model.function.sig.ident.span());
-    let private = hidden(model, span);
-    let mut settings = TokenStream::new();
-    let mut set = |word: &str, ty: TokenStream, value: TokenStream| {
-        let value = constants.of(&word.to_uppercase(), &ty, &value);
-        let word = Ident::new(word, span);
-        settings.extend(quote_spanned!(span=> .#word(#value)));
-    };
-    if let Some(zone) = &model.timezone {
-        let text = quote_spanned!(span=> &'static str);
-        set("timezone", text, converted(model, "timezone", zone));
-    }
-    if let (Some(days), Some(Trigger::Cron(expr))) = (&model.days, &model.trigger) {
-        // Whether they have an effect is told where they stand, and not at the expression.
-        let value = called(model, "days", days, &quote!(#expr, #private::Days::#days));
-        set("days", quote_spanned!(span=> #private::Days), value);
-    }
-    for (word, expr) in [
-        ("jitter", &model.jitter),
-        ("timeout", &model.timeout),
-        ("grace", &model.grace),
-        ("max_age", &model.max_age),
-    ] {
-        if let Some(expr) = expr {
-            let duration = quote_spanned!(span=> ::core::time::Duration);
-            set(word, duration, converted(model, "duration", expr));
-        }
-    }
-    for (word, expr) in [("max_missed", &model.max_missed), ("retries", &model.retries)] {
-        if let Some(expr) = expr {
-            let number = quote_spanned!(span=> u32);
-            set(word, number, converted(model, word, expr));
-        }
-    }
-    if let Some(expr) = &model.backoff {
-        let pauses = quote_spanned!(span=> #private::Backoff);
-        set("backoff", pauses, converted(model, "backoff", expr));
-    }
-    if !model.except.is_empty() {
-        let names = model.except.iter().map(|name| converted(model, "name", name));
-        let texts = quote_spanned!(span=> &'static [&'static str]);
-        set("except", texts, quote_spanned!(span=> &[#(#names),*]));
-    }
-    let words = [
-        ("missed", "Missed", &model.missed),
-        ("overlap", "Overlap", &model.overlap),
-        ("on_loss", "OnLoss", &model.on_loss),
-    ];
-    let words = words.into_iter().filter_map(|(word, ty, variant)| {
-        let variant = variant.as_ref()?;
-        let span = at(variant.span());
-        let (word, ty) = (Ident::new(word, span), Ident::new(ty, span));
-        let variant = Ident::new(&variant.to_string(), span);
-        let private = hidden(model, span);
-        Some(quote_spanned!(span=> .#word(#private::#ty::#variant)))
-    });
-    quote!(#settings #(#words)*)
 }
 
 /// A plain function may have any name that Rust allows; the state of a job hangs on its name, in the store.

@@ -10,6 +10,7 @@ mod item;
 mod model;
 mod needs;
 mod options;
+mod payload;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -10,6 +10,7 @@ use crate::diagnostics::{Errors, at};
 use crate::item::{Body, Function};
 use crate::needs;
 use crate::options::{Key, Options, Value};
+use crate::payload;
 
 /// What the item becomes.
 pub(crate) enum Item {
@@ -55,6 +56,8 @@ pub(crate) enum Trigger {
     Cron(Expr),
     Every(Expr),
     WhileLeading,
+    /// The schedules that are made for it at run time.
+    Handler,
     /// It was told to be wrong.
     Wrong,
 }
@@ -82,6 +85,7 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         .map(|given| match (&given.value, given.key) {
             (Value::Text(expr), Key::Cron) => Trigger::Cron(expr.clone()),
             (Value::Text(expr), _) => Trigger::Every(expr.clone()),
+            (Value::Flag, Key::Handler) => Trigger::Handler,
             (Value::Flag, _) => Trigger::WhileLeading,
             _ => Trigger::Wrong,
         });
@@ -90,6 +94,7 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
     let method = function.sig.receiver().is_some();
     if is_job {
         check_job(&function.sig, errors);
+        payload::check(&function.sig, matches!(trigger, Some(Trigger::Handler)), errors);
         check_own_name(options, &function.sig.ident, errors);
     }
     let text = |key| match options.get(key)?.value {

@@ -6,7 +6,7 @@ use crate::diagnostics::Errors;
 use crate::options::{Key, Options, Value};
 
 /// What starts a body.
-pub(crate) const TRIGGERS: &[Key] = &[Key::Cron, Key::Every, Key::WhileLeading];
+pub(crate) const TRIGGERS: &[Key] = &[Key::Cron, Key::Every, Key::WhileLeading, Key::Handler];
 const NEED_CRON: &[Key] = &[Key::Timezone, Key::Days];
 const NEED_SCHEDULE: &[Key] = &[
     Key::Jitter,
@@ -45,7 +45,7 @@ pub(crate) fn check(options: &Options, errors: &mut Errors) {
         }
     }
     let message = match first {
-        Some(Key::Cron | Key::Every) => {
+        Some(Key::Cron | Key::Every | Key::Handler) => {
             check_missed(options, errors);
             check_backoff(options, errors);
             return;
@@ -124,6 +124,9 @@ fn without_cron(key: Key, trigger: Option<Key>) -> String {
             "a period counts real time and has no day fields; name days with `cron = \"0 9 1-7 * MON\"` in place of `every`, \
              or take `days` out"
                 .to_owned()
+        }
+        (Some(Key::Handler), _) => {
+            "a handler has no schedule of its own: each one that is made for it at run time says this for itself".to_owned()
         }
         (Some(_), _) => NO_TICKS.to_owned(),
         (None, _) => format!("add `{}`", Key::Cron.example()),

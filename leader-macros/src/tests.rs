@@ -431,6 +431,45 @@ fn a_standing_job() {
 }
 
 #[test]
+fn a_handler_has_every_policy_and_one_payload() {
+    let all = "handler, grace = \"1s\", jitter = \"1s\", missed = \"all\", max_missed = 3, timeout = \"5s\", overlap = \"wait\", \
+               retries = 2, backoff = \"1s\", on_loss = \"finish\", except = \"a\"";
+    let of = "async fn f(tick: Tick, Payload(report): Payload<Report>) {}";
+    assert!(mistakes(all, of).is_empty());
+    let put_out = crate::expanded(parsed("handler"), parsed(of)).to_string();
+    assert!(
+        put_out.contains("Handler for f { type Payload = Report ; }"),
+        "{put_out}"
+    );
+    assert!(
+        put_out.contains("extract_handling :: < Payload < Report > , f > (given) ?"),
+        "{put_out}"
+    );
+    let nothing = crate::expanded(parsed("handler"), parsed(FUNCTION)).to_string();
+    assert!(nothing.contains("type Payload = () ;"), "{nothing}");
+
+    assert_eq!(
+        mistakes("handler", "async fn f(a: Payload<A>, b: leader_core::Payload<B>) {}"),
+        ["a handler has one payload: put both into one type"]
+    );
+    let elsewhere = mistakes("every = \"1h\"", of);
+    assert!(
+        elsewhere.len() == 1 && elsewhere[0].contains("only a handler is run for those"),
+        "{elsewhere:?}"
+    );
+    assert_eq!(
+        mistakes("handler, timezone = \"UTC\"", FUNCTION),
+        [
+            "`timezone` needs `cron`: a handler has no schedule of its own: each one that is made for it at run time says this for itself"
+        ]
+    );
+    assert_eq!(
+        mistakes("handler, every = \"1h\"", FUNCTION),
+        ["`every` and `handler` exclude each other: a job has one trigger"]
+    );
+}
+
+#[test]
 fn a_function_with_wrong_options_keeps_its_gate() {
     check(
         "crn = 1",
@@ -468,7 +507,7 @@ fn a_function_with_wrong_options_keeps_its_gate() {
                 }
             }
             ::core::compile_error! {
-                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `except`, `crate`"
+                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `handler`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `except`, `crate`"
             }
         "#]],
     );
@@ -623,6 +662,7 @@ fn a_wrong_value_is_the_only_thing_told_of_its_option() {
     for (key, word, example) in options::words() {
         let wrong: &[&str] = match key {
             Key::WhileLeading => &["while_leading = true", "while_leading(true)"],
+            Key::Handler => &["handler = true", "handler(true)"],
             Key::MaxMissed | Key::Retries => &["", " =", " = \"1\"", " = 1.5", " = -1", "(1)", " = ?"],
             _ => &["", " =", " = 1", " = b\"x\"", "(\"x\")", " = ?"],
         };

@@ -1,5 +1,7 @@
 //! The program's annotated functions, with what code and environment change of them.
 
+mod handlers;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -8,11 +10,13 @@ use super::calendars;
 use super::fault::Fault;
 use super::settings::{Faults, Vars, refused};
 use super::time_zones::TimeZones;
+use super::tries::Tries;
 use super::wish::{self, Wish};
 use crate::job::extract::Needs;
 use crate::job::record::{Body, Record};
 use crate::names::{DEFAULT_GROUP, GroupName, JobName};
 use crate::runtime::config::{JobSpec, LifeSpec};
+use crate::schedule::planner::Rule;
 
 /// What an instance leads and runs.
 #[derive(Default)]
@@ -20,6 +24,8 @@ pub(super) struct Gathered {
     pub(super) groups: Vec<GroupName>,
     pub(super) jobs: Vec<JobSpec>,
     pub(super) lives: Vec<LifeSpec>,
+    /// What schedules made at run time get.
+    pub(super) handlers: Vec<JobSpec>,
 }
 
 /// Checks every annotated function of the program.
@@ -59,24 +65,15 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
         let Some(mut wish) = wish::of(record, changes.clone(), vars, zones, faults) else {
             continue;
         };
-        if let Wish::Scheduled(rule, _) = &mut wish {
+        if let Wish::Scheduled(rule, _) | Wish::Handler(rule, _) = &mut wish {
             let names = calendars::of(record, changes, vars);
             rule.blackouts = calendars::resolved(&given.calendars, record, &names, &rule.schedule, &mut used, faults);
         }
         match wish {
             _ if off => {}
             Wish::Off => {}
-            Wish::Scheduled(rule, tries) => gathered.jobs.push(JobSpec {
-                name,
-                group,
-                rule,
-                timeout: record.timeout,
-                overlap: record.overlap,
-                on_loss: record.on_loss,
-                retries: tries.retries,
-                backoff: tries.backoff,
-                body,
-            }),
+            Wish::Scheduled(rule, tries) => gathered.jobs.push(spec(name, group, rule, tries, record, body)),
+            Wish::Handler(rule, tries) => gathered.handlers.push(spec(name, group, rule, tries, record, body)),
             Wish::Live if needs_tick => faults.0.push(Fault::NoTick { job: record.name }),
             Wish::Live => gathered.lives.push(LifeSpec {
                 name,
@@ -87,6 +84,21 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
     }
     calendars::warn_of_idle(&given.calendars, &used);
     gathered
+}
+
+fn spec(name: JobName, group: GroupName, rule: Rule, tries: Tries, record: &Record, body: Body) -> JobSpec {
+    JobSpec {
+        name,
+        group,
+        rule,
+        timeout: record.timeout,
+        overlap: record.overlap,
+        on_loss: record.on_loss,
+        retries: tries.retries,
+        backoff: tries.backoff,
+        body,
+        made: None,
+    }
 }
 
 fn groups(given: &Bootstrap, records: &[&Record], faults: &mut Faults) -> Vec<GroupName> {

@@ -175,7 +175,8 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
     let mut gathered = jobs::gather(&given, vars, &time_zones, &mut faults);
     if max_concurrent_jobs.is_some() {
         // Each of their claims needs a place of its own.
-        let overlapping = gathered.jobs.iter_mut().filter(|job| job.overlap == Overlap::Allow);
+        let all = gathered.jobs.iter_mut().chain(&mut gathered.handlers);
+        let overlapping = all.filter(|job| job.overlap == Overlap::Allow);
         overlapping.for_each(|job| job.rule.one_at_a_time = true);
     }
     if let Candidacy::Only(only) = &candidacy {
@@ -217,6 +218,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         groups: gathered.groups,
         jobs: gathered.jobs.into_iter().map(Arc::new).collect(),
         lives: gathered.lives,
+        handlers: gathered.handlers.into_iter().map(Arc::new).collect(),
     };
     Ok((config, source))
 }

@@ -17,8 +17,8 @@ use crate::schedule::{Cron, Days, Schedule, ScheduleError, Zone, parse_duration}
 pub struct JobSettings {
     off: bool,
     trigger: Option<(Kind, String)>,
-    timezone: Option<String>,
-    days: Option<Days>,
+    pub(super) timezone: Option<String>,
+    pub(super) days: Option<Days>,
     grace: Option<String>,
     jitter: Option<String>,
     pub(super) retries: Option<u32>,
@@ -99,13 +99,13 @@ impl JobSettings {
 
 /// A kind of schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Cron,
     Every,
 }
 
 impl Kind {
-    fn word(self) -> &'static str {
+    pub(super) fn word(self) -> &'static str {
         match self {
             Self::Cron => "cron",
             Self::Every => "every",
@@ -118,6 +118,8 @@ pub(super) enum Wish {
     Off,
     Live,
     Scheduled(Rule, Tries),
+    /// Of each schedule that is made for it; the rule's own stands for them.
+    Handler(Rule, Tries),
 }
 
 /// Who said a setting, the weakest first.
@@ -186,6 +188,10 @@ impl Wishes<'_> {
                 self.refuse_ticks(environment.or_else(code), changes);
                 return Some(Wish::Live);
             }
+            Trigger::Handler => {
+                self.refuse_own_schedule(environment.or_else(code), changes);
+                return self.pattern(changes);
+            }
             Trigger::Call => return Some(Wish::Off),
         };
         let attribute = || written.map(|(kind, text)| ((kind, text.to_owned()), By::Attribute));
@@ -196,21 +202,31 @@ impl Wishes<'_> {
             Kind::Cron => self.cron(&text, by, days, zone.map(|(zone, _)| zone)),
             Kind::Every => self.every(&text, by, days, zone),
         };
+        let (policies, tries) = self.policies(changes);
+        Some(Wish::Scheduled(policies(schedule?), tries))
+    }
+
+    /// What a schedule gets besides its ticks.
+    pub(super) fn policies(&mut self, changes: &JobSettings) -> (impl FnOnce(Schedule) -> Rule + use<>, Tries) {
         let grace = self.duration("grace", changes.grace.as_ref(), self.record.grace);
         let jitter = self.duration("jitter", changes.jitter.as_ref(), self.record.jitter);
         let tries = self.tries(changes);
-        let rule = Rule::new(schedule?);
-        let rule = Rule {
-            grace: grace.unwrap_or(rule.grace),
-            missed: self.record.missed,
-            max_missed: self.record.max_missed,
-            max_age: self.record.max_age,
-            jitter: jitter.unwrap_or_default(),
-            seed: planner::seed(self.record.name),
-            one_at_a_time: self.record.overlap == Overlap::Replace,
-            ..rule
+        let (missed, max_missed, max_age) = (self.record.missed, self.record.max_missed, self.record.max_age);
+        let (seed, overlap) = (planner::seed(self.record.name), self.record.overlap);
+        let rule = move |schedule| {
+            let rule = Rule::new(schedule);
+            Rule {
+                grace: grace.unwrap_or(rule.grace),
+                missed,
+                max_missed,
+                max_age,
+                jitter: jitter.unwrap_or_default(),
+                seed,
+                one_at_a_time: overlap == Overlap::Replace,
+                ..rule
+            }
         };
-        Some(Wish::Scheduled(rule, tries))
+        (rule, tries)
     }
 
     fn variable(&self, setting: &str) -> String {

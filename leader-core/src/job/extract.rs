@@ -72,6 +72,8 @@ pub struct Given<'a> {
     pub(crate) tick: Option<&'a Tick>,
     pub(crate) lead: &'a Lead,
     pub(crate) states: &'a States,
+    /// What the schedule carries, as JSON, where it was made at run time.
+    pub(crate) payload: Option<&'a str>,
 }
 
 impl Extract for Tick {

@@ -4,6 +4,7 @@ pub(crate) mod around;
 pub(crate) mod extract;
 pub(crate) mod failure;
 pub(crate) mod gate;
+pub(crate) mod handler;
 pub(crate) mod outcome;
 pub(crate) mod output;
 pub(crate) mod record;

@@ -75,6 +75,8 @@ pub enum Trigger {
     Every(&'static str),
     /// A leadership: the body lives as long as it.
     WhileLeading,
+    /// The schedules that are made for it at run time.
+    Handler,
 }
 
 /// One annotated function.

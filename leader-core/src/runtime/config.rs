@@ -11,8 +11,8 @@ use crate::job::extract::States;
 use crate::job::failure::Hook;
 use crate::job::record::{Body, OnLoss, Overlap};
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
-use crate::schedule::Backoff;
-use crate::schedule::planner::Rule;
+use crate::schedule::planner::{self, Rule};
+use crate::schedule::{Backoff, Schedule};
 use crate::store::ledger::Keep;
 use crate::timing::Timing;
 
@@ -55,6 +55,8 @@ pub(crate) struct Config {
     pub(crate) groups: Vec<GroupName>,
     pub(crate) jobs: Vec<Arc<JobSpec>>,
     pub(crate) lives: Vec<LifeSpec>,
+    /// The settings that each schedule gets which is made for a handler at run time.
+    pub(crate) handlers: Vec<Arc<JobSpec>>,
 }
 
 /// In which elections an instance takes part.
@@ -89,6 +91,35 @@ pub(crate) struct JobSpec {
     pub(crate) retries: u32,
     pub(crate) backoff: Backoff,
     pub(crate) body: Body,
+    /// What is its own when it was made at run time.
+    pub(crate) made: Option<Arc<Made>>,
+}
+
+/// What a schedule made at run time has beside its handler's settings.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub(crate) handler: JobName,
+    /// As JSON.
+    pub(crate) payload: Arc<str>,
+    /// The number of its last change.
+    pub(crate) number: u64,
+    /// The number of the change that made it: another one of its name is another schedule.
+    pub(crate) born: u64,
+}
+
+impl JobSpec {
+    /// A job by a handler's settings.
+    pub(crate) fn made(&self, name: JobName, group: GroupName, schedule: Schedule, made: Made) -> Self {
+        let mut rule = self.rule.clone().with_schedule(schedule);
+        rule.seed = planner::seed(name.as_str());
+        Self {
+            name,
+            group,
+            rule,
+            made: Some(Arc::new(made)),
+            ..self.clone()
+        }
+    }
 }
 
 impl std::fmt::Debug for JobSpec {

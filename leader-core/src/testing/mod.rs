@@ -92,6 +92,7 @@ pub fn run_job<J: Job>(at: Timestamp) -> RunJob<J> {
     RunJob {
         at,
         states: States::default(),
+        payload: None,
         job: PhantomData,
     }
 }
@@ -102,6 +103,7 @@ pub fn run_job<J: Job>(at: Timestamp) -> RunJob<J> {
 pub struct RunJob<J> {
     at: Timestamp,
     states: States,
+    payload: Option<String>,
     job: PhantomData<fn() -> J>,
 }
 
@@ -109,6 +111,20 @@ impl<J> RunJob<J> {
     /// A value for the job's `State<T>` argument.
     pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.insert(value);
+        self
+    }
+}
+
+impl<H: crate::Handler> RunJob<H> {
+    /// What the schedule carries to a handler.
+    ///
+    /// # Panics
+    /// When it is no JSON.
+    pub fn payload(mut self, payload: &H::Payload) -> Self
+    where
+        H::Payload: serde::Serialize,
+    {
+        self.payload = Some(serde_json::to_string(payload).expect("a payload is JSON"));
         self
     }
 }
@@ -142,6 +158,7 @@ impl<J: Job> IntoFuture for RunJob<J> {
             tick: Some(&tick),
             lead: &lead,
             states: &self.states,
+            payload: self.payload.as_deref(),
         };
         let future = (body.run)(&given);
         let scope = Scope::new(None, Some(lead));

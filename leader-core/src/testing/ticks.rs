@@ -62,6 +62,12 @@ fn schedule<J: Job>() -> Schedule {
         Trigger::Cron(expr) => Schedule::cron_with(expr, record.days)
             .and_then(|schedule| schedule.in_zone(record.timezone.map_or(Ok(Zone::UTC), Zone::new)?)),
         Trigger::Every(period) => Schedule::every(period),
+        Trigger::Handler => {
+            panic!(
+                "`{}` has no ticks of its own: it runs for the schedules that are made for it",
+                J::NAME
+            )
+        }
         Trigger::WhileLeading | Trigger::Call => {
             panic!("`{}` has no ticks: it lives as long as the leadership", J::NAME)
         }

@@ -210,6 +210,7 @@ impl Engine {
                 tick: None,
                 lead: &given_lead,
                 states: &shared.config.states,
+                payload: None,
             };
             let body = start_body(&given);
             let scope = Scope::new(Some(Arc::clone(&shared.gates)), Some(given_lead.clone()));

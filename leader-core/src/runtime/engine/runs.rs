@@ -288,6 +288,7 @@ impl Engine {
                 tick: Some(&tick),
                 lead: &lead,
                 states: &shared.config.states,
+                payload: spec.made.as_ref().map(|made| &*made.payload),
             };
             let body = (spec.body.run)(&given);
             let scope = || Scope::new(Some(Arc::clone(&shared.gates)), Some(lead.clone()));
