@@ -1,6 +1,7 @@
 //! The one list of things worth telling.
 
 mod reader;
+mod scheduling;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::store::{Finding, OpenRequest, Pause};
 
 pub(crate) use reader::BACKLOG;
 pub use reader::{Events, EventsError, Stamped};
+pub use scheduling::{Scheduling, SchedulingNews};
 
 /// Something that happened on this instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,6 +251,8 @@ pub enum Event {
         /// Why; may be empty.
         reason: String,
     },
+    /// A schedule made at run time came, changed or ended, or cannot be run here.
+    Scheduling(Scheduling),
     /// Runs outside the schedule are asked for.
     #[non_exhaustive]
     Requested {

@@ -27,7 +27,7 @@ extern crate self as leader_core;
 pub use bootstrap::{Bootstrap, BootstrapError, Env, Fault, IntoStore, JobSettings, bootstrap, env};
 pub use clock::{Clock, Moment};
 pub use election::{Lost, Oddity};
-pub use event::{Event, Events, EventsError, Stamped};
+pub use event::{Event, Events, EventsError, Scheduling, SchedulingNews, Stamped};
 pub use instance::{
     Backfilling, Cancelling, ClockDispute, ClockStatus, Control, ControlError, Done, FleetError, Group, GroupWatch,
     History, Instance, JobStatus, LedgerError, Load, Member, NoTicks, Pausing, Requested, Resuming, StepDownError,

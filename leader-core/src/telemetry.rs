@@ -75,7 +75,9 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::ClockRight { .. }
         | Event::ClockDisputed { .. }
         | Event::ClockAgreed { .. } => tell_of_clocks(instance, event),
-        Event::Paused { .. } | Event::Resumed { .. } | Event::Requested { .. } => control::tell(instance, event),
+        Event::Paused { .. } | Event::Resumed { .. } | Event::Requested { .. } | Event::Scheduling(_) => {
+            control::tell(instance, event)
+        }
     }
 }
 

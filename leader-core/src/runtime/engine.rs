@@ -10,6 +10,7 @@ mod inspection;
 mod jobs;
 mod link;
 mod lives;
+mod made;
 mod moves;
 mod places;
 mod probes;
@@ -99,6 +100,8 @@ struct GroupState {
     step_down: Vec<oneshot::Sender<Result<(), StepDownError>>>,
     /// What people have asked of it, as far as it is led here.
     control: control::Control,
+    /// Its schedules made at run time, as far as it is led here.
+    made: made::Made,
 }
 
 impl Engine {
@@ -128,6 +131,7 @@ impl Engine {
                 draining: None,
                 step_down: Vec::new(),
                 control: control::Control::default(),
+                made: made::Made::default(),
             }
         };
         for gate in shared.gates.iter().filter(|gate| !config.candidacy.has(gate.group())) {
@@ -199,6 +203,7 @@ impl Engine {
         #[cfg(feature = "testing")]
         self.by_hand_turn(now);
         self.control_turn(now);
+        self.made_turn(now);
         self.ticks_turn(now);
         self.runs_turn(now);
         self.lives_turn(now);
@@ -224,6 +229,7 @@ impl Engine {
             self.watch.next_look(),
             self.ticks_wake(now),
             self.control_wake(),
+            self.made_wake(now),
             self.runs.next_wake(),
             self.lives.next_wake(),
             self.stopping_wake(now),
@@ -252,8 +258,9 @@ impl Engine {
                 group,
                 term,
                 sent,
+                jobs,
                 answer,
-            } => self.taken_over(now, group, term, sent, answer),
+            } => self.taken_over(now, group, term, sent, jobs, answer),
             Input::Claimed { id, answers } => self.claimed(now, id, answers),
             Input::Settled { ends, answers } => self.settled(now, ends, answers),
             Input::Enrolled { sent, answer } => self.enrolled(now, sent, answer),
@@ -269,7 +276,7 @@ impl Engine {
             Input::Unanswerable(panic) => std::panic::resume_unwind(Box::new(panic)),
             Input::Probed(number) => self.probed(now, number),
             // Only wakes the drain's look, and that of the stop.
-            Input::CallsIdle | Input::HooksIdle => {}
+            Input::CallsIdle | Input::HooksIdle | Input::Forgotten => {}
             Input::Told { group, term } => {
                 if let Some(index) = self.index_of(&group) {
                     self.groups[index].election.told_of_release(now, term);
@@ -286,6 +293,12 @@ impl Engine {
                 }
             }
             Input::ControlRead { group, term, answer } => self.control_read(now, group, term, answer),
+            Input::MadeRead {
+                group,
+                term,
+                after,
+                answer,
+            } => self.made_read(now, group, term, after, answer),
             Input::Deaf(error) => self.deaf(&error),
             Input::Gap => self.groups.iter_mut().for_each(|group| group.election.look_again(now)),
             Input::Request(request) => self.request(now, request),

@@ -12,6 +12,9 @@ use crate::names::{GroupName, Holder};
 use crate::schedule::planning::Offset;
 use crate::store::{Line, Roster};
 
+/// What stands for the schedule of a handler.
+pub(crate) const HANDLER: &str = "handler";
+
 /// An instance as the roster knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -36,7 +39,7 @@ pub struct Member {
     pub candidate_for: BTreeSet<String>,
     /// The groups that it led at its last sign of life.
     pub leads: BTreeSet<String>,
-    /// Its jobs by group: the name, and the schedule in effect.
+    /// Its jobs by group: the name, and the schedule in effect; of a handler `handler`.
     pub jobs: BTreeMap<String, BTreeMap<String, String>>,
     /// What it was labelled with.
     pub labels: BTreeMap<String, String>,
@@ -108,7 +111,12 @@ pub(crate) fn introduction(
         .lives
         .iter()
         .map(|life| (&life.group, &life.name, "while leading".to_owned()));
-    for (group, job, schedule) in scheduled.chain(live) {
+    // Whoever lacks one cannot run the schedules that are made for it.
+    let handlers = config
+        .handlers
+        .iter()
+        .map(|handler| (&handler.group, &handler.name, HANDLER.to_owned()));
+    for (group, job, schedule) in scheduled.chain(live).chain(handlers) {
         jobs.entry(group.to_string())
             .or_default()
             .insert(job.to_string(), schedule);

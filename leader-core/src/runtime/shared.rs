@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::{broadcast, mpsc, watch};
 
 use super::clock_status::ClockStatus;
-use super::config::Config;
+use super::config::{Config, JobSpec};
 use super::engine::Input;
 use super::hooks::Hooks;
 use super::load::Load;
@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     load: watch::Sender<Load>,
     /// The schedules in force that are not this instance's.
     followed: watch::Sender<BTreeMap<JobName, String>>,
+    /// The schedules made at run time that are planned here.
+    made: watch::Sender<Arc<[Arc<JobSpec>]>>,
     pub(crate) hooks: Hooks,
     /// The last event has been told.
     stopped: AtomicBool,
@@ -55,6 +57,7 @@ impl Shared {
             }),
             load: watch::Sender::default(),
             followed: watch::Sender::default(),
+            made: watch::Sender::new(Arc::new([])),
             hooks: Hooks::default(),
             stopped: AtomicBool::new(false),
         }
@@ -104,6 +107,15 @@ impl Shared {
 
     pub(crate) fn show_followed(&self, followed: BTreeMap<JobName, String>) {
         self.followed.send_replace(followed);
+    }
+
+    /// The jobs made at run time of the groups that are led here.
+    pub(crate) fn made(&self) -> Arc<[Arc<JobSpec>]> {
+        Arc::clone(&self.made.borrow())
+    }
+
+    pub(crate) fn show_made(&self, made: Vec<Arc<JobSpec>>) {
+        self.made.send_replace(made.into());
     }
 
     pub(crate) fn has_stopped(&self) -> bool {

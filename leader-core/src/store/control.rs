@@ -237,7 +237,7 @@ pub enum Acted {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct GroupControl {
-    /// The number of the newest act; 0 when there was none.
+    /// The number of the newest act, or change of a schedule made at run time; 0 when there was none.
     pub number: u64,
     /// The pauses in force, that of the group first.
     pub pauses: Vec<Pause>,
@@ -247,6 +247,8 @@ pub struct GroupControl {
     pub requests: Vec<OpenRequest>,
     /// The newest acts, newest first; at most 256.
     pub acts: Vec<Act>,
+    /// The number of the newest change of a schedule made at run time; 0 when there was none.
+    pub(crate) made: u64,
 }
 
 /// For how long after its end a pause speaks for ticks that nobody has decided: as long as the scripts say. Whoever comes back later finds

@@ -89,6 +89,10 @@ pub struct JobLedger {
     pub schedules: Vec<EarlierSchedule>,
     /// Up to which tick details may be gone.
     pub trimmed: Trimmed,
+    /// The handler, where the schedule was made at run time.
+    pub handler: Option<String>,
+    /// When the schedule was ended that was made at run time; `None` while it is in force.
+    pub retired: Option<Timestamp>,
 }
 
 impl JobLedger {

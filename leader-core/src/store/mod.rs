@@ -25,6 +25,7 @@ pub(crate) mod error;
 pub(crate) mod explain;
 pub(crate) mod finding;
 pub(crate) mod ledger;
+pub(crate) mod made;
 #[cfg(feature = "redis")]
 pub(crate) mod redis;
 pub(crate) mod request;
@@ -36,6 +37,7 @@ pub use control::*;
 pub use error::{StoreError, StoreErrorKind};
 pub use finding::{Finding, FindingKind};
 pub use ledger::{JobLedger, LedgerRecord, OpenRun};
+pub use made::*;
 pub use request::*;
 pub use roster::*;
 pub use schedules::{EarlierSchedule, StoredSchedule, Writer};
@@ -90,6 +92,12 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Reads what is in force and open in a group, and what was done to it.
     fn control<'a>(&'a self, group: &'a GroupName) -> Answer<'a, GroupControl>;
+
+    /// Makes a schedule at run time, or ends it: one atomic step with the state of its job, told at once.
+    fn make(&self, request: MakeRequest) -> Answer<'_, MadeReply>;
+
+    /// Reads a group's schedules made at run time, with the payloads of those that were changed after this number.
+    fn made<'a>(&'a self, group: &'a GroupName, after: u64) -> Answer<'a, MadeList>;
 
     /// Writes this instance into the roster, unless another service is alive in the namespace.
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled>;

@@ -1,6 +1,6 @@
 //! What people ask for, as log lines.
 
-use crate::event::Event;
+use crate::event::{Event, Scheduling, SchedulingNews};
 
 pub(super) fn tell(instance: &str, event: &Event) {
     match event {
@@ -18,7 +18,20 @@ pub(super) fn tell(instance: &str, event: &Event) {
             instance, %group, job = %request.job, request = request.id, origin = %request.origin, by = request.by, reason = request.reason,
             "runs are asked for"
         ),
+        Event::Scheduling(scheduling) => tell_of_scheduling(instance, scheduling),
         _ => {}
+    }
+}
+
+fn tell_of_scheduling(instance: &str, Scheduling { group, job, news }: &Scheduling) {
+    match news {
+        SchedulingNews::Made { handler, schedule, by } => {
+            tracing::info!(instance, %group, job, %handler, schedule, by, "scheduled");
+        }
+        SchedulingNews::Ended => tracing::info!(instance, %group, job, "unscheduled"),
+        SchedulingNews::NotRun { reason } => {
+            tracing::warn!(instance, %group, job, reason, "a schedule made at run time is not run by this leader");
+        }
     }
 }
 

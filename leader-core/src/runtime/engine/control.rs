@@ -99,6 +99,7 @@ impl Engine {
         if self.groups[index].control.wanted {
             self.read_control(index);
         }
+        self.made_heard(index, read.made);
     }
 
     /// Tells what is new, and what is no more.

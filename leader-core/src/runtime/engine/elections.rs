@@ -306,6 +306,7 @@ impl Engine {
             let _ = done.send(Ok(()));
         }
         self.forget_ticks(index);
+        self.forget_made(index);
         for id in self.runs.lost(index, term) {
             self.run_ended(id, Ending::of(Ran::NotStarted));
         }

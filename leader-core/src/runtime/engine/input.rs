@@ -17,8 +17,8 @@ use crate::runtime::fleet::Member;
 use crate::runtime::guarded::Ending;
 use crate::runtime::requests::StepDownError;
 use crate::store::{
-    Campaigned, Claimed, End, Enrolled, Finding, GroupControl, JobLedger, Renewed, Replaced, Roster, Settled, Store,
-    StoreError, TakenOver,
+    Campaigned, Claimed, End, Enrolled, Finding, GroupControl, JobLedger, MadeList, Renewed, Replaced, Roster, Settled,
+    Store, StoreError, TakenOver,
 };
 
 /// A group, by its index in the engine.
@@ -50,6 +50,7 @@ pub(crate) enum Input {
         group: Group,
         term: u64,
         sent: Moment,
+        jobs: Vec<usize>,
         answer: Result<TakenOver, StoreError>,
     },
     Claimed {
@@ -99,6 +100,14 @@ pub(crate) enum Input {
         term: u64,
         answer: Result<GroupControl, StoreError>,
     },
+    MadeRead {
+        group: Group,
+        term: u64,
+        after: u64,
+        answer: Result<MadeList, StoreError>,
+    },
+    /// The store has been asked to forget a schedule that has ended.
+    Forgotten,
     Gap,
     Deaf(StoreError),
     Request(Request),

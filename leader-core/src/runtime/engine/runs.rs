@@ -93,6 +93,11 @@ impl Runs {
         self.ended.values().any(|ended| ended.job == job)
     }
 
+    /// Whether a run of the job is under way, or its result.
+    pub(super) fn is_known(&self, job: usize) -> bool {
+        self.alive.contains_key(&job) || self.is_untold(job) || self.running.values().any(|run| run.job == job)
+    }
+
     /// Forgets a run whose result the store has, or never will have.
     fn forget(&mut self, id: RunId) -> Option<Ended> {
         let ended = self.ended.remove(&id)?;

@@ -63,6 +63,12 @@ impl Planner {
         self.answered(job, cursor);
     }
 
+    /// Forgets a job for good: what is planned under its index from here on is another.
+    pub fn forget(&mut self, job: usize) {
+        self.plans.remove(&job);
+        self.decided.remove(&job);
+    }
+
     /// How the ticks of a job are decided at present.
     #[must_use]
     pub fn rule(&self, job: usize) -> Option<&Rule> {

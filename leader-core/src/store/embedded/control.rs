@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{Data, Time};
 use crate::job::tick::Origin;
-use crate::names::JobName;
+use crate::names::{GroupName, JobName};
 use crate::store::control::{
     self, Act, ActRequest, Acted, Deed, GroupControl, KEPT_ACTS, Meets, OPEN_REQUESTS, OpenRequest, Pause,
 };
@@ -49,9 +49,7 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time) -> Acted {
     if !exists {
         return Acted::Nothing;
     }
-    let micros = u64::try_from(time.exact.as_microsecond()).unwrap_or(0);
-    control.number = (control.number + 1).max(micros);
-    let number = control.number;
+    let number = control.next_number(time);
     let (mut at, mut before) = (time.wall, None);
     let wish = |control: &mut Control, origin, from, to, at| {
         let Some(job) = job.clone() else { return };
@@ -112,7 +110,11 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time) -> Acted {
     Acted::Done { number, at, before }
 }
 
-pub(super) fn control(control: &Control, time: Time) -> GroupControl {
+pub(super) fn control(data: &Data, group: &GroupName, time: Time) -> GroupControl {
+    let Some(group) = data.groups.get(group) else {
+        return GroupControl::default();
+    };
+    let (control, made) = (&group.control, group.made.number);
     let in_force = |pause: &Pause| pause.until.is_none_or(|until| time.wall < until);
     let (pauses, over): (Vec<_>, Vec<_>) = control.pauses.values().cloned().partition(in_force);
     GroupControl {
@@ -121,10 +123,25 @@ pub(super) fn control(control: &Control, time: Time) -> GroupControl {
         ended: control::ended(control.ended.iter().cloned().chain(over), time.wall),
         requests: control.requests.values().cloned().collect(),
         acts: control.acts.iter().cloned().collect(),
+        made,
     }
 }
 
 impl Control {
+    /// The number of the next act: above all before it.
+    pub(super) fn next_number(&mut self, time: Time) -> u64 {
+        let micros = u64::try_from(time.exact.as_microsecond()).unwrap_or(0);
+        self.number = (self.number + 1).max(micros);
+        self.number
+    }
+
+    /// Takes back what was asked of a job that ends.
+    pub(super) fn withdraw(&mut self, job: &JobName) {
+        self.pauses.retain(|paused, _| paused.as_ref() != Some(job));
+        self.ended.retain(|pause| pause.job.as_ref() != Some(job));
+        self.requests.retain(|_, request| request.job != *job);
+    }
+
     fn drop_ended(&mut self, now: Timestamp) {
         let in_force = |pause: &Pause| pause.until.is_none_or(|until| now < until);
         let (kept, over): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.pauses)

@@ -4,6 +4,7 @@
 
 mod control;
 mod lease;
+mod made;
 mod paused;
 mod roster;
 mod schedules;
@@ -24,6 +25,7 @@ use crate::clock::{Clock, Moment};
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::control::{ActRequest, Acted, GroupControl};
 use crate::store::ledger::{JobLedger, Keep};
+use crate::store::made::{MadeList, MadeReply, MakeRequest};
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, SettleBatch, Settled,
     TakeOver, TakenOver, Told,
@@ -97,6 +99,7 @@ struct Group {
     replaced: BTreeMap<u64, Moment>,
     jobs: BTreeMap<JobName, JobLedger>,
     control: control::Control,
+    made: made::Table,
 }
 
 #[derive(Debug)]
@@ -330,6 +333,7 @@ impl Store for Embedded {
             let ledger = data.groups.get(group).and_then(|group| group.jobs.get(job));
             let mut ledger = ledger.cloned().unwrap_or_default();
             ledger.sort_records();
+            ledger.schedule.take_if(|schedule| schedule.text.is_empty());
             Ok(ledger)
         }))
     }
@@ -346,12 +350,15 @@ impl Store for Embedded {
     }
 
     fn control<'a>(&'a self, group: &'a GroupName) -> Answer<'a, GroupControl> {
-        Box::pin(self.later(move |data, time| {
-            let group = data.groups.get(group);
-            Ok(group
-                .map(|group| control::control(&group.control, time))
-                .unwrap_or_default())
-        }))
+        Box::pin(self.later(move |data, time| Ok(control::control(data, group, time))))
+    }
+
+    fn make(&self, request: MakeRequest) -> Answer<'_, MadeReply> {
+        Box::pin(self.make_one(request))
+    }
+
+    fn made<'a>(&'a self, group: &'a GroupName, after: u64) -> Answer<'a, MadeList> {
+        Box::pin(self.later(move |data, _| Ok(made::list(data, group, after))))
     }
 
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {

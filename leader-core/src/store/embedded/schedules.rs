@@ -7,8 +7,23 @@ use crate::store::ledger::JobLedger;
 use crate::store::request::{Claim, ClaimBatch, ClaimReply};
 use crate::store::schedules::{EarlierSchedule, KEPT_SCHEDULES, StoredSchedule, Writer};
 
+/// The name of a schedule made at run time, which has ended, is that of a job of the program now: it begins anew.
+pub(super) fn revive(job: &mut JobLedger, text: &str) {
+    let ended = job.schedule.as_ref().is_some_and(|kept| kept.text.is_empty());
+    if ended && !text.is_empty() {
+        job.schedule = None;
+        job.cursor = None;
+        job.handler = None;
+        job.retired = None;
+    }
+}
+
 /// The schedule in force; where none is kept, the leader's, which as far as anybody knows has been so since the cursor.
 pub(super) fn kept(job: &mut JobLedger, text: &str, writer: &Writer, holder: &Holder) -> StoredSchedule {
+    if text.is_empty() {
+        // One that is made at run time is written where it is made.
+        return job.schedule.clone().unwrap_or_default();
+    }
     let since = job.cursor.unwrap_or_default();
     let written = || StoredSchedule::written(text, since, writer, holder.instance());
     job.schedule.get_or_insert_with(written).clone()

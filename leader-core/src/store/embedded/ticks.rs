@@ -25,10 +25,13 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     let (mut cursors, mut waiting, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (job, text) in request.jobs.iter().zip(&request.schedules) {
         let job = group.jobs.entry(job.clone()).or_default();
-        if job.cursor.is_none() {
+        schedules::revive(job, text);
+        let made = text.is_empty();
+        if job.cursor.is_none() && !made {
             job.since = Some(time.wall);
+            job.cursor = Some(time.wall);
         }
-        cursors.push(*job.cursor.get_or_insert(time.wall));
+        cursors.push(job.cursor.unwrap_or(time.wall));
         waiting.push(job.waiting);
         let running = job.open.iter().any(|run| run.again_at.is_none());
         open.push(Found {

@@ -294,6 +294,8 @@ pub(super) fn ledger(job: Value, ran: Value, passed: Value) -> Result<JobLedger,
             "kept:ran" => ledger.trimmed.runs = trimmed(value)?,
             "kept:passed" => ledger.trimmed.others = trimmed(value)?,
             "waiting" => ledger.waiting = Some(instant(value)?),
+            "made" => ledger.handler = Some(value.to_owned()),
+            "retired" => ledger.retired = Some(instant(value)?),
             "open" => ledger.open = value.split_whitespace().map(open_run).collect::<Result<_, _>>()?,
             error if error.starts_with("e:") => errors.push((&field[2..], value)),
             _ => {

@@ -108,7 +108,7 @@ fn further(further: &Further) -> String {
 }
 
 /// How many runs and other records are kept, and for how many ms.
-fn kept(keep: &Keep) -> String {
+pub(super) fn kept(keep: &Keep) -> String {
     format!("{} {} {}", keep.runs, keep.others, millis(keep.age))
 }
 

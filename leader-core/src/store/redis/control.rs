@@ -68,10 +68,11 @@ pub(super) fn acted(value: Value, job: Option<&JobName>) -> Result<Acted, StoreE
 
 pub(super) fn controlled(value: Value) -> Result<GroupControl, StoreError> {
     let told = Vec::<Value>::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))?;
-    let [number, now, fields, acts]: [Value; 4] = told.try_into().map_err(|_| odd("answer about control"))?;
+    let [number, now, fields, acts, made]: [Value; 5] = told.try_into().map_err(|_| odd("answer about control"))?;
     let now = answer::instant(&answer::text(now)?)?;
     let mut read = GroupControl {
         number: answer::number(&answer::text(number)?)?,
+        made: answer::number(&answer::text(made)?)?,
         ..GroupControl::default()
     };
     for pair in answer::texts(fields)?.chunks_exact(2) {

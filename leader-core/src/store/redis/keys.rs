@@ -44,6 +44,16 @@ impl Keys {
         self.part(group, "acts")
     }
 
+    /// The schedules made at run time, by name.
+    pub(super) fn schedules(&self, group: &GroupName) -> String {
+        self.part(group, "schedules")
+    }
+
+    /// What they carry.
+    pub(super) fn payloads(&self, group: &GroupName) -> String {
+        self.part(group, "payloads")
+    }
+
     /// The keys of a group's jobs.
     pub(super) fn jobs(&self, group: &GroupName) -> JobKeys {
         JobKeys {
@@ -113,6 +123,8 @@ mod tests {
             keys.beats(&group),
             keys.control(&group),
             keys.acts(&group),
+            keys.schedules(&group),
+            keys.payloads(&group),
             jobs.job(&job),
             jobs.ran(&job),
             jobs.passed(&job),

@@ -9,6 +9,7 @@ mod control;
 mod fault;
 mod findings;
 mod keys;
+mod made;
 mod schedules;
 mod script;
 mod store;

@@ -23,7 +23,9 @@ pub(super) fn of_job(fields: &[String]) -> (Option<StoredSchedule>, Vec<EarlierS
         pairs.find(|pair| pair[0] == name).map(|pair| pair[1].as_str())
     };
     let about = field("schedule_about").unwrap_or_default();
-    let in_force = field("schedule").map(|text| stored(text, about));
+    // One that was made at run time and has ended has none in force.
+    let in_force = field("schedule").filter(|text| !text.is_empty());
+    let in_force = in_force.map(|text| stored(text, about));
     let earlier = field("schedules").unwrap_or_default().lines();
     (in_force, earlier.filter_map(earlier_one).collect())
 }

@@ -13,11 +13,13 @@ use super::connection::Connection;
 use super::control;
 use super::findings;
 use super::keys::Keys;
+use super::made;
 use super::script::{self, Call};
 use super::subscription::Subscription;
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::control::{ActRequest, Acted, GroupControl};
 use crate::store::ledger::{JobLedger, Keep};
+use crate::store::made::{MadeList, MadeReply, MakeRequest};
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Replaced, SettleBatch,
     Settled, TakeOver, TakenOver, Told,
@@ -305,6 +307,14 @@ impl Store for RedisStore {
 
     fn control<'a>(&'a self, group: &'a GroupName) -> Answer<'a, GroupControl> {
         Box::pin(async move { control::controlled(self.ask_one(control::control(&self.keys, group)).await?) })
+    }
+
+    fn make(&self, request: MakeRequest) -> Answer<'_, MadeReply> {
+        Box::pin(async move { made::reply(self.ask_one(made::make(&self.keys, &self.keep, &request)).await?) })
+    }
+
+    fn made<'a>(&'a self, group: &'a GroupName, after: u64) -> Answer<'a, MadeList> {
+        Box::pin(async move { made::listed(self.ask_one(made::list(&self.keys, group, after)).await?) })
     }
 
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {

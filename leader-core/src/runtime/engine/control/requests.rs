@@ -52,6 +52,20 @@ impl Engine {
         read.into_iter().map(merge).collect()
     }
 
+    /// Jobs have come that requests may ask for.
+    pub(in super::super) fn requests_find_jobs(&mut self, index: Group) {
+        let state = &mut self.groups[index];
+        for open in state.control.open.iter_mut().filter(|open| open.job.is_none()) {
+            let mut jobs = state.jobs.iter().copied();
+            open.job = jobs.find(|job| self.jobs[*job].name == open.request.job);
+        }
+    }
+
+    /// Whether a request asks for runs of the job.
+    pub(in super::super) fn is_asked_for(&self, index: Group, job: usize) -> bool {
+        self.groups[index].control.open.iter().any(|open| open.job == Some(job))
+    }
+
     pub(super) fn requests_turn(&mut self, now: Moment, index: Group) {
         let state = &self.groups[index];
         let leads = state.draining.is_none() && state.taken_over.is_some_and(|term| state.gate.trusts(term));

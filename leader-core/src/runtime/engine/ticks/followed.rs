@@ -65,6 +65,10 @@ impl Engine {
 
     /// Whether the store is to hear that a newer version, or another time zone database, stands for the schedule in force.
     fn stands_for_more(&self, job: usize, stored: &StoredSchedule) -> bool {
+        if self.jobs.is_made(job) {
+            // Whoever made it stands for it.
+            return false;
+        }
         let config = &self.shared.config;
         let zoned = self.jobs[job].rule.schedule.zone().is_some_and(|zone| !zone.is_utc());
         let (own, theirs) = (Version::read(&config.version), Version::read(&stored.version));
@@ -149,6 +153,7 @@ impl Engine {
                 self.found_waiting(now, job, waiting);
             }
             // All jobs of the group are read anew: where one schedule was lost the others were, too.
+            _ if self.jobs.is_made(job) => self.look_at_made(now, index, job),
             _ => state.take_over_again = Some(now),
         }
     }

@@ -15,7 +15,12 @@ impl Engine {
         let state = &mut self.groups[index];
         state.taken_over = Some(term);
         state.take_over_again = None;
-        if state.jobs.is_empty() || self.shared.config.manual_ticks {
+        // Those made at run time are asked for when they have been read.
+        let jobs: Vec<_> = (state.jobs.iter().copied())
+            .filter(|job| !self.jobs.is_made(*job))
+            .collect();
+        let handles = !self.shared.config.handlers.is_empty();
+        if self.shared.config.manual_ticks || (jobs.is_empty() && !handles) {
             return;
         }
         if self.skew.holds(&self.planning) {
@@ -28,8 +33,8 @@ impl Engine {
             group: state.gate.group().clone(),
             holder: config.holder.clone(),
             term,
-            jobs: state.jobs.iter().map(|job| self.jobs[*job].name.clone()).collect(),
-            schedules: (state.jobs.iter())
+            jobs: jobs.iter().map(|job| self.jobs[*job].name.clone()).collect(),
+            schedules: (jobs.iter())
                 .map(|job| self.jobs[*job].rule.schedule.shared_text())
                 .collect(),
             writer: Writer::new(&config.version, &config.time_zones),
@@ -40,6 +45,7 @@ impl Engine {
                 group: index,
                 term,
                 sent: now,
+                jobs,
                 answer,
             }
         });
@@ -51,6 +57,7 @@ impl Engine {
         index: Group,
         term: u64,
         sent: Moment,
+        jobs: Vec<usize>,
         answer: Result<TakenOver, StoreError>,
     ) {
         self.heard(now, &answer);
@@ -58,6 +65,10 @@ impl Engine {
         let current = state.taken_over == Some(term) && state.draining.is_none();
         if !current || !state.gate.trusts(term) {
             return;
+        }
+        let made = jobs.first().is_some_and(|job| self.jobs.is_made(*job));
+        if made {
+            self.made_answered(now, index, &jobs, answer.is_err());
         }
         match answer {
             Ok(TakenOver::Yours {
@@ -76,8 +87,11 @@ impl Engine {
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
                 let found = cursors.into_iter().zip(waiting).zip(open).zip(schedules);
-                for (job, (((cursor, waiting), open), stored)) in self.groups[index].jobs.clone().into_iter().zip(found)
-                {
+                for (job, (((cursor, waiting), open), stored)) in jobs.into_iter().zip(found) {
+                    if made && (stored.text.is_empty() || !self.groups[index].jobs.contains(&job)) {
+                        // It has ended meanwhile.
+                        continue;
+                    }
                     let rule = self.rule_in_force(job, &stored);
                     self.tell_of_the_future(job, cursor, server);
                     let begun = self.planning.at(now);
@@ -91,7 +105,8 @@ impl Engine {
             }
             // The next renewal says the same, and demotes.
             Ok(TakenOver::NotYours) => {}
-            Err(_) => state.take_over_again = Some(now + self.shared.config.timing.retry()),
+            Err(_) if made => {}
+            Err(_) => self.groups[index].take_over_again = Some(now + self.shared.config.timing.retry()),
         }
     }
 

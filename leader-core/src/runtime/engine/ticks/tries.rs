@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::super::Engine;
 use super::super::input::Group;
 use super::super::runs::Ended;
-use super::Flight;
+use super::{Flight, Ticks};
 use crate::clock::Moment;
 use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
@@ -52,6 +52,34 @@ impl Tries {
     pub(super) fn forget(&mut self, job: usize) {
         self.looks.remove(&job);
         self.pausing.retain(|(other, _), _| *other != job);
+    }
+}
+
+impl Ticks {
+    pub(in super::super) fn forget_tries(&mut self, job: usize) {
+        self.tries.forget(job);
+    }
+
+    /// Asks for a look at what is open of a job.
+    pub(in super::super) fn look_soon(&mut self, job: usize, now: Moment) {
+        self.tries.looks.insert(job, now);
+    }
+
+    /// The schedule in force of a job is asked of nobody any more.
+    pub(in super::super) fn unfollow(&mut self, job: usize) {
+        self.followed.remove(&job);
+        self.told_followed.remove(&job);
+    }
+
+    /// Whether anything that is planned or under way refers to a job.
+    pub(in super::super) fn is_known(&self, job: usize) -> bool {
+        let mut of_job = self.tries.pausing.range((job, 0)..=(job, u64::MAX));
+        let claimed = || {
+            self.flights
+                .values()
+                .any(|flight| flight.jobs.iter().flatten().any(|other| *other == job))
+        };
+        of_job.next().is_some() || self.tries.looks.contains_key(&job) || claimed()
     }
 }
 

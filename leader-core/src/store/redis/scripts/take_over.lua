@@ -1,6 +1,7 @@
 -- Reads what a new leader must know of its jobs. A job without a cursor starts now, by the server's clock.
 -- KEYS: 1 lease, 2 state, then one hash for each job
--- ARGV: 1 holder, 2 term, 3 version and 4 time zones of who writes a schedule, then for each job its schedule
+-- ARGV: 1 holder, 2 term, 3 version and 4 time zones of who writes a schedule, then for each job its schedule, or '' for one made at run
+--       time, whose state is written where it is made
 -- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits or '', what is open: '0' or '-', and for
 --        each run that pauses fence|tick|tries|again|outcome; the schedule in force and what is kept about it; then the number of the
 --        newest act of control; or 'not_yours'
@@ -38,7 +39,15 @@ for i = 3, #KEYS do
   local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting', 'schedule', 'schedule_about', 'open')
   -- One that is no instant stops its own job only: it starts anew.
   local cursor = stored[1] and string.match(stored[1], '^%d+$')
-  if not cursor then
+  local made = ARGV[i + 2] == ''
+  if stored[3] == '' and not made then
+    -- The name of a schedule made at run time, which has ended, is that of a job of the program now: it begins anew.
+    cursor, stored[3], stored[4] = nil, nil, nil
+    redis.call('HDEL', KEYS[i], 'made', 'retired')
+  end
+  if made then
+    cursor = cursor or now
+  elseif not cursor then
     cursor = now
     redis.call('HSET', KEYS[i], 'since', now, 'cursor', now)
   end
@@ -47,12 +56,12 @@ for i = 3, #KEYS do
   answer[#answer + 1] = string.match(stored[2] or '', '^%d+$') or ''
   answer[#answer + 1] = found(stored[5] or '')
   local schedule, about = stored[3], stored[4]
-  if not schedule then
+  if not schedule and not made then
     -- As far as anybody knows, it has been in force since the last decided tick.
     schedule, about = ARGV[i + 2], about_now(cursor)
     redis.call('HSET', KEYS[i], 'schedule', schedule, 'schedule_about', about)
   end
-  answer[#answer + 1] = schedule
+  answer[#answer + 1] = schedule or ''
   answer[#answer + 1] = about or ''
 end
 answer[#answer + 1] = string.match(state[3] or '', '^%d+$') or '0'
