@@ -3,6 +3,7 @@
 mod control;
 mod history;
 mod lookup;
+mod schedules;
 mod signals;
 mod status;
 
@@ -19,6 +20,7 @@ pub use control::{
 };
 pub use history::History;
 pub use lookup::NoTicks;
+pub use schedules::{MadeSchedule, NewSchedule, Scheduled, SchedulingError, Unscheduled, Unscheduling};
 use signals::Signals;
 pub use status::{FleetError, GroupWatch, JobStatus, LedgerError, UnknownGroup};
 
@@ -114,13 +116,14 @@ impl Instance {
         Some(GroupWatch(self.shared.gates.get(group)?.status().subscribe()))
     }
 
-    /// The jobs that this instance runs where it leads, by name.
+    /// The jobs that this instance runs where it leads, by name; of those made at run time the ones whose group it leads.
     #[must_use]
     pub fn jobs(&self) -> Vec<JobStatus> {
         let config = &self.shared.config;
         let now = self.shared.fleet_now();
         let followed = self.shared.followed();
-        let scheduled = config.jobs.iter().map(|job| {
+        let made = self.shared.made();
+        let scheduled = config.jobs.iter().chain(&*made).map(|job| {
             let next = job.rule.schedule.next(now);
             let (grace, jitter) = job.rule.in_force(next);
             JobStatus {
@@ -132,6 +135,7 @@ impl Instance {
                 grace,
                 jitter,
                 following: followed.get(&job.name).cloned(),
+                handler: job.made.as_ref().map(|made| made.handler.clone()),
             }
         });
         let live = config.lives.iter().map(|life| JobStatus {
@@ -143,6 +147,7 @@ impl Instance {
             grace: Duration::ZERO,
             jitter: Duration::ZERO,
             following: None,
+            handler: None,
         });
         let mut jobs: Vec<_> = scheduled.chain(live).collect();
         jobs.sort_by(|a, b| a.name.cmp(&b.name));
@@ -175,12 +180,7 @@ impl Instance {
     /// # Errors
     /// [`LedgerError`], when the job is not this instance's or the store does not answer.
     pub async fn ledger(&self, job: &str) -> Result<JobLedger, LedgerError> {
-        let name = lookup::scheduled(&self.shared.config, job)?.name.clone();
-        let (answer, read) = oneshot::channel();
-        self.shared.send(Input::Request(Request::Ledger { job: name, answer }));
-        read.await
-            .map_err(|_| LedgerError::Stopped)?
-            .map_err(LedgerError::Store)
+        Ok(self.located(job).await?.1)
     }
 
     /// How many ticks of a job's schedule lie in (after, until].
@@ -188,7 +188,7 @@ impl Instance {
     /// # Errors
     /// [`NoTicks`], when the job is not this instance's, or has no schedule.
     pub fn count_ticks(&self, job: &str, after: Timestamp, until: Timestamp) -> Result<u64, NoTicks> {
-        let spec = lookup::scheduled(&self.shared.config, job)?;
+        let spec = lookup::scheduled(&self.shared, job)?;
         Ok(spec.rule.schedule.count(after, until))
     }
 
@@ -201,7 +201,7 @@ impl Instance {
     /// # Errors
     /// [`NoTicks`], when the job is not this instance's, or has no schedule.
     pub fn preview(&self, job: &str, count: usize) -> Result<Vec<Planned>, NoTicks> {
-        let spec = lookup::scheduled(&self.shared.config, job)?;
+        let spec = lookup::scheduled(&self.shared, job)?;
         let planned = spec.rule.schedule.preview(self.shared.fleet_now(), count);
         Ok(planned
             .into_iter()

@@ -30,8 +30,9 @@ pub use election::{Lost, Oddity};
 pub use event::{Event, Events, EventsError, Scheduling, SchedulingNews, Stamped};
 pub use instance::{
     Backfilling, Cancelling, ClockDispute, ClockStatus, Control, ControlError, Done, FleetError, Group, GroupWatch,
-    History, Instance, JobStatus, LedgerError, Load, Member, NoTicks, Pausing, Requested, Resuming, StepDownError,
-    Target, Triggering, UnknownGroup, WhileLeading,
+    History, Instance, JobStatus, LedgerError, Load, MadeSchedule, Member, NewSchedule, NoTicks, Pausing, Requested,
+    Resuming, Scheduled, SchedulingError, StepDownError, Target, Triggering, UnknownGroup, Unscheduled, Unscheduling,
+    WhileLeading,
 };
 pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};

@@ -308,7 +308,7 @@ awaited! {
     Cancelling => Done, cancel;
 }
 
-fn plain(words: &str) -> String {
+pub(super) fn plain(words: &str) -> String {
     let plain = words.chars().map(|c| if c.is_control() { ' ' } else { c });
     plain.take(200).collect()
 }

@@ -2,19 +2,22 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 
 use super::Instance;
-use super::lookup;
+use super::lookup::{self, NoTicks};
+use super::schedules;
 use super::status::LedgerError;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::record::Job;
 use crate::job::tick::Origin;
-use crate::runtime::engine::{Errand, Input, Request};
-use crate::store::LedgerRecord;
+use crate::runtime::config::JobSpec;
+use crate::runtime::engine::{Errand, Request};
 use crate::store::explain::{self, Explanation, Question};
+use crate::store::{JobLedger, LedgerRecord};
 
 /// A question for a job's records, newest first; made by [`Instance::history`]. Await it.
 #[derive(Clone, Debug)]
@@ -103,6 +106,22 @@ impl IntoFuture for History {
 }
 
 impl Instance {
+    /// A job and what the store has recorded of it.
+    pub(super) async fn located(&self, job: &str) -> Result<(Arc<JobSpec>, JobLedger), LedgerError> {
+        let (shared, job) = (Arc::clone(&self.shared), job.to_owned());
+        if let Err(live @ NoTicks::WhileLeading { .. }) = lookup::scheduled(&shared, &job) {
+            return Err(live.into());
+        }
+        let (answer, read) = oneshot::channel();
+        self.request(Request::Errand(Errand(Box::new(move |store| {
+            Box::pin(async move {
+                let _ = answer.send(schedules::located(&shared, &*store, &job).await);
+            })
+        }))));
+        let located = read.await.map_err(|_| LedgerError::Stopped)?;
+        Ok(located.map_err(LedgerError::Store)??)
+    }
+
     /// The records of a job, newest first: what became of its ticks, and its runs of other origins. Whoever leads; the job must be this
     /// instance's.
     ///
@@ -160,18 +179,16 @@ impl Instance {
     /// # Errors
     /// [`LedgerError`], when the job is not this instance's or the store does not answer.
     pub async fn explain(&self, job: &str, at: Timestamp) -> Result<Explanation, LedgerError> {
-        let spec = lookup::scheduled(&self.shared.config, job)?;
+        let (spec, ledger) = self.located(job).await?;
         let (answer, read) = oneshot::channel();
-        let (group, name) = (spec.group.clone(), spec.name.clone());
-        let errand = Errand(Box::new(move |store| {
+        let group = spec.group.clone();
+        self.request(Request::Errand(Errand(Box::new(move |store| {
             Box::pin(async move {
-                // Both are under way at once.
-                let _ = answer.send(tokio::try_join!(store.ledger(&group, &name), store.control(&group)));
+                let _ = answer.send(store.control(&group).await);
             })
-        }));
-        self.shared.send(Input::Request(Request::Errand(errand)));
+        }))));
         let read = read.await.map_err(|_| LedgerError::Stopped)?;
-        let (ledger, control) = read.map_err(LedgerError::Store)?;
+        let control = read.map_err(LedgerError::Store)?;
         let status = self
             .shared
             .gates

@@ -1,7 +1,10 @@
 //! A job of an instance by its name, or why it has no ticks.
 
+use std::sync::Arc;
+
 use crate::names::JobName;
-use crate::runtime::config::{Config, JobSpec};
+use crate::runtime::config::JobSpec;
+use crate::runtime::shared::Shared;
 
 /// Why nothing can be said of a job's ticks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,10 +28,11 @@ pub enum NoTicks {
     },
 }
 
-/// The scheduled job of a name.
-pub(super) fn scheduled<'a>(config: &'a Config, job: &str) -> Result<&'a JobSpec, NoTicks> {
-    if let Some(spec) = config.jobs.iter().find(|spec| spec.name.as_str() == job) {
-        return Ok(spec);
+/// The scheduled job of a name: of the program, or made at run time for a group that is led here.
+pub(super) fn scheduled(shared: &Shared, job: &str) -> Result<Arc<JobSpec>, NoTicks> {
+    let (config, made) = (&shared.config, shared.made());
+    if let Some(spec) = config.jobs.iter().chain(&*made).find(|spec| spec.name.as_str() == job) {
+        return Ok(Arc::clone(spec));
     }
     if let Some(life) = config.lives.iter().find(|life| life.name.as_str() == job) {
         return Err(NoTicks::WhileLeading { job: life.name.clone() });

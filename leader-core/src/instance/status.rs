@@ -33,6 +33,8 @@ pub struct JobStatus {
     /// The schedule that is followed instead, on the leader of the group: that of a newer version that lives, or the former one while its
     /// last ticks are decided. `None` where the job's own is in force, and on standbys.
     pub following: Option<String>,
+    /// The handler that it runs, where it was made at run time.
+    pub handler: Option<JobName>,
 }
 
 /// A read of the roster failed.

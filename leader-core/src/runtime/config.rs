@@ -10,6 +10,7 @@ use crate::job::around::Around;
 use crate::job::extract::States;
 use crate::job::failure::Hook;
 use crate::job::record::{Body, OnLoss, Overlap};
+use crate::job::scope::Skipped;
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
 use crate::schedule::planner::{self, Rule};
 use crate::schedule::{Backoff, Schedule};
@@ -108,6 +109,25 @@ pub(crate) struct Made {
 }
 
 impl JobSpec {
+    /// A job that can only be explained here: its body is another version's.
+    pub(crate) fn without_handler(name: JobName, group: GroupName, schedule: Schedule) -> Self {
+        Self {
+            name,
+            group,
+            rule: Rule::new(schedule),
+            timeout: None,
+            overlap: Overlap::default(),
+            on_loss: OnLoss::default(),
+            retries: 0,
+            backoff: Backoff::default(),
+            body: Body {
+                run: |_| Box::pin(std::future::ready(Err(Skipped::NotBootstrapped))),
+                needs: |_| {},
+            },
+            made: None,
+        }
+    }
+
     /// A job by a handler's settings.
     pub(crate) fn made(&self, name: JobName, group: GroupName, schedule: Schedule, made: Made) -> Self {
         let mut rule = self.rule.clone().with_schedule(schedule);

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Backfilling, Cancelling, ControlError, Done, Pausing, Requested, Resuming, Target, Triggering};
+use crate::instance::{lookup, schedules};
 use crate::names::{GroupName, JobName};
 use crate::runtime::fleet;
 use crate::runtime::shared::Shared;
+use crate::schedule::Schedule;
 use crate::store::{ActRequest, Acted, Deed, GroupControl, Store};
 
 /// The most ticks that one request may ask for.
@@ -27,18 +29,30 @@ type Answer<T> = Result<T, ControlError>;
 impl Wish {
     /// The group of a scheduled job, as this instance or the roster knows it.
     async fn group_of(&self, store: &dyn Store, job: &str) -> Answer<(GroupName, JobName)> {
-        let config = &self.shared.config;
-        if let Some(spec) = config.jobs.iter().find(|spec| spec.name.as_str() == job) {
+        if let Ok(spec) = lookup::scheduled(&self.shared, job) {
             return Ok((spec.group.clone(), spec.name.clone()));
         }
         let unknown = || ControlError::UnknownJob { job: job.to_owned() };
         let members = fleet::members(&store.roster().await?);
         let mut groups = members.iter().flat_map(|member| &member.jobs);
-        let (group, _) = groups
-            .find(|(_, jobs)| jobs.get(job).is_some_and(|schedule| schedule != "while leading"))
-            .ok_or_else(unknown)?;
+        let has_ticks = |schedule: &String| schedule != "while leading" && schedule != fleet::HANDLER;
         let name = JobName::new(job.to_owned()).map_err(|_| unknown())?;
-        Ok((GroupName::new(group.clone()).map_err(|_| unknown())?, name))
+        if let Some((group, _)) = groups.find(|(_, jobs)| jobs.get(job).is_some_and(has_ticks)) {
+            return Ok((GroupName::new(group.clone()).map_err(|_| unknown())?, name));
+        }
+        let made = schedules::named(&self.shared, store, job).await?;
+        let (group, _) = made.into_iter().next().ok_or_else(unknown)?;
+        Ok((group, name))
+    }
+
+    /// The schedule of a job of this instance, or of one that was made at run time.
+    async fn schedule_of(&self, store: &dyn Store, job: &str) -> Answer<Option<Schedule>> {
+        if let Ok(spec) = lookup::scheduled(&self.shared, job) {
+            return Ok(Some(spec.rule.schedule.clone()));
+        }
+        let made = schedules::named(&self.shared, store, job).await?;
+        let line = made.into_iter().find_map(|(_, entry)| entry.line);
+        Ok(line.and_then(|line| line.schedule.parse().ok()))
     }
 
     async fn groups(&self, store: &dyn Store) -> Answer<BTreeSet<GroupName>> {
@@ -177,12 +191,9 @@ impl Triggering {
 
 impl Backfilling {
     pub(super) async fn backfill(self, store: &dyn Store) -> Answer<Requested> {
-        let config = &self.wish.shared.config;
         let (group, job) = self.wish.group_of(store, &self.job).await?;
-        let spec = config.jobs.iter().find(|spec| spec.name == job);
-        let schedule = match spec {
-            Some(spec) => &spec.rule.schedule,
-            None => return Err(ControlError::NotHere { job: self.job }),
+        let Some(schedule) = self.wish.schedule_of(store, job.as_str()).await? else {
+            return Err(ControlError::NotHere { job: self.job });
         };
         let (from, to) = (whole_millis(self.from), whole_millis(self.to));
         let before = from.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(from);

@@ -17,8 +17,8 @@ use crate::runtime::fleet::Member;
 use crate::runtime::guarded::Ending;
 use crate::runtime::requests::StepDownError;
 use crate::store::{
-    Campaigned, Claimed, End, Enrolled, Finding, GroupControl, JobLedger, MadeList, Renewed, Replaced, Roster, Settled,
-    Store, StoreError, TakenOver,
+    Campaigned, Claimed, End, Enrolled, Finding, GroupControl, MadeList, Renewed, Replaced, Roster, Settled, Store,
+    StoreError, TakenOver,
 };
 
 /// A group, by its index in the engine.
@@ -26,9 +26,6 @@ pub(super) type Group = usize;
 
 /// Who waits for a read of the roster.
 pub(crate) type FleetAnswer = oneshot::Sender<Result<Vec<Member>, StoreError>>;
-
-/// Who waits for a read of the ledger.
-pub(crate) type LedgerAnswer = oneshot::Sender<Result<JobLedger, StoreError>>;
 
 /// The answers to a batch: group, attempt, answer.
 pub(crate) type GroupAnswers<T> = Vec<(Group, Attempt, Result<T, StoreError>)>;
@@ -161,10 +158,6 @@ pub(crate) enum Request {
     #[cfg(feature = "testing")]
     Panic {
         in_a_question: bool,
-    },
-    Ledger {
-        job: JobName,
-        answer: LedgerAnswer,
     },
     Live(LifeSpec),
     EndLife(JobName),

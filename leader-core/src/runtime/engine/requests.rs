@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use super::input::{FleetAnswer, Input, LedgerAnswer, Request};
+use super::input::{FleetAnswer, Input, Request};
 use super::{Engine, Stopping};
 use crate::clock::Moment;
 use crate::election::{Lost, StepDown};
 use crate::job::gate::GroupStatus;
-use crate::names::{GroupName, JobName};
+use crate::names::GroupName;
 use crate::runtime::fleet;
 use crate::runtime::requests::{self, StepDownError};
 use crate::runtime::shared::Shared;
@@ -40,7 +40,6 @@ impl Engine {
                     leaving: true,
                 });
             }
-            Request::Ledger { job, answer } => read_ledger(&self.shared, &self.store, job, answer),
             #[cfg(feature = "testing")]
             Request::Freeze(span) => std::thread::sleep(span),
             #[cfg(feature = "testing")]
@@ -104,19 +103,6 @@ impl Engine {
 /// How long a release and what follows it may take.
 pub(super) fn last_words(timing: Timing) -> Duration {
     2 * (timing.operation() + timing.retry())
-}
-
-/// Reads a job's part of the ledger for a handle, in a task of its own.
-pub(super) fn read_ledger(shared: &Shared, store: &Arc<dyn Store>, job: JobName, answer: LedgerAnswer) {
-    let spec = shared.config.jobs.iter().find(|spec| spec.name == job);
-    // The handle knows only jobs of this instance.
-    let Some(group) = spec.map(|spec| spec.group.clone()) else {
-        return;
-    };
-    let store = Arc::clone(store);
-    tokio::spawn(async move {
-        let _ = answer.send(store.ledger(&group, &job).await);
-    });
 }
 
 /// Reads the roster for a handle, in a task of its own.

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::inspection::Inspection;
 use super::lives::Lives;
-use super::requests::{LAST_WORDS, ask_to_step_down, last_words, read_fleet, read_ledger};
+use super::requests::{LAST_WORDS, ask_to_step_down, last_words, read_fleet};
 use super::roster::Roster;
 use super::{Engine, FIRST_ANSWERS, Input, Refused, Request, Stopping};
 use crate::clock::Moment;
@@ -231,7 +231,6 @@ impl Kept {
                 self.stop(config.clock.now() + last_words(config.timing), done);
             }
             Input::Request(Request::RuntimeGone { done }) => self.stop(config.clock.now() + LAST_WORDS, done),
-            Input::Request(Request::Ledger { job, answer }) => read_ledger(shared, store, job, answer),
             Input::Request(Request::Live(spec)) => self.lives.add(spec),
             Input::Request(Request::EndLife(name)) => {
                 if let Some(life) = self.lives.take_out(&name) {
