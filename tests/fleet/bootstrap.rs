@@ -20,7 +20,7 @@ impl Job for Unlinked {
 }
 
 /// The program's jobs, by name.
-const JOBS: [&str; 18] = [
+const JOBS: [&str; 20] = [
     "beside",
     "bounded",
     "edited",
@@ -28,6 +28,7 @@ const JOBS: [&str; 18] = [
     "finishing",
     "first",
     "newest",
+    "noted",
     "punctual",
     "rare",
     "replaces",
@@ -36,6 +37,7 @@ const JOBS: [&str; 18] = [
     "skipping",
     "standing",
     "steady",
+    "unladen",
     "waits",
     "yearly",
     "young",

@@ -30,6 +30,7 @@ mod rights;
 mod roster;
 mod runs;
 mod runtime_gone;
+mod scheduling;
 mod shutdown;
 mod step_down;
 mod store_check;

@@ -112,6 +112,8 @@ pub(crate) struct Played {
     pub(crate) on: String,
     pub(crate) at: Instant,
     pub(crate) late: Duration,
+    /// What the schedule carried.
+    pub(crate) carried: u64,
 }
 
 #[derive(Default)]
@@ -172,6 +174,10 @@ impl Stage {
     }
 
     async fn perform(self, tick: Tick) -> Result<(), anyhow::Error> {
+        self.perform_with(tick, 0).await
+    }
+
+    async fn perform_with(self, tick: Tick, carried: u64) -> Result<(), anyhow::Error> {
         let late = tick.started_at().duration_since(tick.scheduled_at());
         self.play.played.lock().unwrap().push(Played {
             job: tick.job().to_string(),
@@ -180,6 +186,7 @@ impl Stage {
             on: self.on.to_owned(),
             at: Instant::now(),
             late: late.try_into().unwrap_or_default(),
+            carried,
         });
         let part = self.play.parts.lock().unwrap().get(tick.job().as_str()).cloned();
         match part {
@@ -192,6 +199,14 @@ impl Stage {
 /// The jobs. Each group has its own, so that a test takes part in what it needs.
 pub(crate) mod jobs {
     use super::{Lead, Stage, State, Tick, leader_only};
+    use leader_core::Payload;
+
+    #[derive(Debug, serde::Serialize, serde::Deserialize)]
+    pub(crate) struct Note {
+        pub(crate) number: u64,
+        #[serde(default)]
+        pub(crate) text: String,
+    }
 
     #[leader_only(group = "steady", every = "1s")]
     pub(crate) async fn steady(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
@@ -277,6 +292,20 @@ pub(crate) mod jobs {
     /// Never due while a test runs.
     #[leader_only(group = "yearly", cron = "0 0 29 2 *")]
     pub(crate) async fn yearly(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "made", handler, on_loss = "finish")]
+    pub(crate) async fn noted(
+        tick: Tick,
+        Payload(note): Payload<Note>,
+        State(stage): State<Stage>,
+    ) -> anyhow::Result<()> {
+        stage.perform_with(tick, note.number).await
+    }
+
+    #[leader_only(group = "made", handler, missed = "all", overlap = "wait")]
+    pub(crate) async fn unladen(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
         stage.perform(tick).await
     }
 

@@ -121,6 +121,13 @@ pub enum Fate {
         /// The tick after, while the same schedule is in force.
         after: Option<Timestamp>,
     },
+    /// It was made at run time, and no schedule was in force then: it had ended, and was not made anew yet.
+    NotScheduled {
+        /// Since when.
+        since: Option<Timestamp>,
+        /// When it was made anew.
+        until: Option<Timestamp>,
+    },
     /// The schedule that was in force then cannot be read by this version.
     UnreadableSchedule,
     /// It was decided, and the record is gone; the counts of outcomes remain.
@@ -219,6 +226,9 @@ impl Question<'_> {
     }
 
     fn fate(&self, in_force: &InForce) -> Fate {
+        if let Some((since, until)) = in_force::ended(self.ledger, self.at) {
+            return Fate::NotScheduled { since, until };
+        }
         let InForce::Rule { rule, since, until } = in_force else {
             return Fate::UnreadableSchedule;
         };

@@ -43,6 +43,9 @@ pub(super) struct Control {
 impl Engine {
     /// The store has told the number of the newest act.
     pub(super) fn control_heard(&mut self, index: Group, number: u64) {
+        if number == 0 {
+            self.made_heard(index, 0);
+        }
         if self.groups[index].control.known != number {
             self.read_control(index);
         }

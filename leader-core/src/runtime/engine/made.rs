@@ -38,6 +38,8 @@ impl Engine {
     /// The store has told the number of the newest change of a schedule.
     pub(super) fn made_heard(&mut self, index: Group, number: u64) {
         let made = &mut self.groups[index].made;
+        // Where there has been none, all are known.
+        made.complete |= number == 0;
         if made.heard != number {
             made.heard = number;
             self.read_made(index);

@@ -30,6 +30,31 @@ impl InForce {
     }
 }
 
+/// Between which ends and beginnings an instant lies, where the job was made at run time and had no schedule then. What was due when it
+/// ended, and not decided, belongs to that span.
+pub(super) fn ended(ledger: &JobLedger, at: Timestamp) -> Option<(Option<Timestamp>, Option<Timestamp>)> {
+    ledger.handler.as_ref()?;
+    let present = ledger.schedule.as_ref();
+    let decided = ledger.cursor.is_some_and(|cursor| at <= cursor);
+    if let Some(retired) = ledger.retired.filter(|retired| at > *retired || !decided) {
+        return Some((Some(retired), None));
+    }
+    let spans = ledger
+        .schedules
+        .iter()
+        .map(|earlier| (earlier.schedule.since, earlier.until));
+    let covers = |(since, until): (Option<Timestamp>, Timestamp)| since.is_none_or(|since| since < at) && at <= until;
+    let in_force = present.is_some_and(|kept| kept.since.is_none_or(|since| since < at));
+    if in_force || ledger.since.is_none_or(|since| at <= since) || spans.clone().any(covers) {
+        return None;
+    }
+    let since = spans.clone().map(|(_, until)| until).filter(|until| *until < at).max();
+    let began = spans
+        .filter_map(|(since, _)| since)
+        .chain(present.and_then(|kept| kept.since));
+    Some((since?, began.filter(|began| *began >= at).min())).map(|(since, until)| (Some(since), until))
+}
+
 /// The schedule in force at an instant, as the store keeps it; where it keeps none, the instance's own.
 pub(super) fn at(ledger: &JobLedger, own: &Rule, at: Timestamp) -> InForce {
     let began = |schedule: &StoredSchedule| schedule.since.is_none_or(|since| since < at);
