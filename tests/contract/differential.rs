@@ -3,6 +3,8 @@
 //! Numbers and instants that a store makes up itself are compared by their order of appearance. Each sequence follows from its
 //! seed alone; `LEADER_TEST_SEQUENCES` asks for more of them.
 
+mod made;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -20,7 +22,8 @@ use crate::bench::{Bench, LONG, after, group, holder, job, process};
 
 const SEQUENCES: u64 = 25;
 const LENGTH: u32 = 160;
-const JOBS: [&str; 2] = ["one", "two"];
+/// The last one is mostly made at run time.
+const JOBS: [&str; 3] = ["one", "two", "three"];
 /// What the stores compare, and need not understand.
 const SCHEDULES: [&str; 3] = [
     "every 1s",
@@ -270,7 +273,7 @@ impl Pair {
     }
 
     async fn step(&mut self) {
-        match self.choice.below(100) {
+        match self.choice.below(106) {
             0..=17 => self.campaign().await,
             18..=24 => self.renew().await,
             25..=28 => self.release().await,
@@ -281,6 +284,7 @@ impl Pair {
             86..=89 => self.beat().await,
             90..=92 => self.enrol().await,
             93..=96 => self.act().await,
+            100..=105 => self.make().await,
             _ => self.compare_ledgers().await,
         }
     }
@@ -457,7 +461,14 @@ impl Pair {
     async fn take_over(&mut self) {
         let (group, holder, term) = self.leader();
         let asked = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
-        let schedules: Vec<_> = asked.iter().map(|_| *self.choice.of(&SCHEDULES)).collect();
+        let made = !self.choice.chance(10);
+        let schedules: Vec<_> = asked
+            .iter()
+            .map(|name| match *self.choice.of(&SCHEDULES) {
+                _ if made && *name == JOBS[2] => "",
+                text => text,
+            })
+            .collect();
         let version = *self.choice.of(&VERSIONS);
         let mut answers = Vec::new();
         for (side, term) in self.numbers(term).into_iter().enumerate() {
@@ -1118,6 +1129,7 @@ struct Ledger {
     trimmed: (Option<At>, Option<At>),
     schedule: Option<Kept>,
     schedules: Vec<(Kept, At)>,
+    made: (Option<String>, Option<At>),
 }
 
 #[derive(Debug, PartialEq)]
@@ -1194,6 +1206,7 @@ impl Ledger {
         let schedules = schedules.map(|earlier| (Kept::of(&earlier.schedule, names), names.instant(earlier.until)));
         let schedules = schedules.collect();
         Self {
+            made: (ledger.handler.clone(), ledger.retired.map(|at| names.instant(at))),
             schedule: ledger.schedule.as_ref().map(|kept| Kept::of(kept, names)),
             schedules,
             since: ledger.since.map(|at| names.instant(at)),

@@ -12,6 +12,7 @@ mod ghosts;
 mod heard;
 mod leases;
 mod ledger;
+mod made;
 mod odd;
 mod oom;
 mod overlap;

@@ -26,12 +26,13 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     for (job, text) in request.jobs.iter().zip(&request.schedules) {
         let job = group.jobs.entry(job.clone()).or_default();
         schedules::revive(job, text);
-        let made = text.is_empty();
-        if job.cursor.is_none() && !made {
+        let over = text.is_empty() && job.schedule.as_ref().is_none_or(|kept| kept.text.is_empty());
+        if job.cursor.is_none() && !over {
             job.since = Some(time.wall);
             job.cursor = Some(time.wall);
         }
-        cursors.push(job.cursor.unwrap_or(time.wall));
+        // One that was made at run time, and has ended meanwhile, may have none.
+        cursors.push(job.cursor.unwrap_or_default());
         waiting.push(job.waiting);
         let running = job.open.iter().any(|run| run.again_at.is_none());
         open.push(Found {

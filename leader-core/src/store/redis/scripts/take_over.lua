@@ -45,8 +45,9 @@ for i = 3, #KEYS do
     cursor, stored[3], stored[4] = nil, nil, nil
     redis.call('HDEL', KEYS[i], 'made', 'retired')
   end
-  if made then
-    cursor = cursor or now
+  if made and (stored[3] or '') == '' then
+    -- It has ended meanwhile.
+    cursor = cursor or '0'
   elseif not cursor then
     cursor = now
     redis.call('HSET', KEYS[i], 'since', now, 'cursor', now)
