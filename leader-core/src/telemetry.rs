@@ -76,7 +76,7 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         | Event::ClockDisputed { .. }
         | Event::ClockAgreed { .. } => tell_of_clocks(instance, event),
         Event::Paused { .. } | Event::Resumed { .. } | Event::Requested { .. } | Event::Scheduling(_) => {
-            control::tell(instance, event)
+            control::tell(instance, event);
         }
     }
 }

@@ -223,8 +223,8 @@ fn job(model: &Model, trigger: &Trigger) -> (TokenStream, TokenStream) {
             let private = hidden(model, place);
             let called = group_of(Delimiter::Parenthesis, quote!(#from), at(place));
             // Of a handler it depends on what its schedules carry.
-            let handler = handles.then(|| quote_spanned!(at(place)=> , #of));
-            quote_spanned!(at(place)=> #private::#function::<#ty #handler> #called)
+            let for_whom = handles.then(|| quote_spanned!(at(place)=> , #of));
+            quote_spanned!(at(place)=> #private::#function::<#ty #for_whom> #called)
         })
     };
     let (extracts, needs) = (per_argument(extract, "given"), per_argument(need, "needs"));

@@ -16,10 +16,8 @@ pub(super) fn handler(model: &Model, trigger: &Trigger, cfgs: &[&syn::Attribute]
     let ident = &model.function.sig.ident;
     let span = at(ident.span());
     let private = hidden(model, span);
-    let payload = match payload::of(&model.arguments) {
-        Some(ty) => ty.to_token_stream(),
-        None => quote_spanned!(span=> ()),
-    };
+    let carried = payload::of(&model.arguments).map(ToTokens::to_token_stream);
+    let payload = carried.unwrap_or_else(|| quote_spanned!(span=> ()));
     Some(quote_spanned! {span=>
         #(#cfgs)*
         #[allow(deprecated, reason = "a deprecated job runs until it is taken out")]

@@ -130,8 +130,8 @@ pub(in crate::instance) async fn located(
 fn spec_of(shared: &Shared, group: &GroupName, name: &JobName, ledger: &JobLedger) -> Option<JobSpec> {
     let handler = ledger.handler.as_ref()?;
     let texts = ledger.schedule.iter().map(|schedule| &schedule.text);
-    let texts = texts.chain(ledger.schedules.iter().map(|earlier| &earlier.schedule.text));
-    let schedule = texts.filter_map(|text| text.parse().ok()).next();
+    let mut texts = texts.chain(ledger.schedules.iter().map(|earlier| &earlier.schedule.text));
+    let schedule = texts.find_map(|text| text.parse().ok());
     // One that cannot be read, or whose handler is another version's, has no policies here.
     let schedule = schedule.or_else(|| Schedule::every("1d").ok())?;
     let known = shared.config.handlers.iter();

@@ -13,6 +13,7 @@ use crate::store::{MadeList, StoreError, TakeOver, Writer};
 
 /// What is known of one group's schedules in the present leadership.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a question of its own")]
 pub(super) struct Made {
     /// The number of the newest change that was heard of.
     heard: u64,

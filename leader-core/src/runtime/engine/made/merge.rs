@@ -94,10 +94,10 @@ impl Engine {
             state.jobs.push(job);
         }
         state.made.ending.remove(&job);
-        let life = |spec: &JobSpec| spec.made.as_ref().map(|made| (made.born, made.handler.clone()));
+        let identity = |spec: &JobSpec| spec.made.as_ref().map(|made| (made.born, made.handler.clone()));
         let same = before
             .as_ref()
-            .is_some_and(|(_, spec)| life(spec) == life(&self.jobs[job]));
+            .is_some_and(|(_, spec)| identity(spec) == identity(&self.jobs[job]));
         let unchanged = before.is_some_and(|(_, spec)| spec.rule.schedule == schedule);
         if !same {
             // What was decided of the other one of this name is not this one's.
