@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::names::GroupName;
 use crate::runtime::config::JobSpec;
+use crate::runtime::fleet;
 use crate::runtime::shared::Shared;
 use crate::schedule::planner::DEFAULT_GRACE;
 use crate::schedule::written;
@@ -27,7 +28,7 @@ pub(super) fn announce(shared: &Shared, health: &str) {
         store = %shared.store_address,
         health,
         groups = groups.join(","),
-        jobs = config.jobs.len() + config.lives.len(),
+        jobs = config.jobs.len() + config.lives.len() + config.handlers.len(),
         ttl = ?config.timing.ttl(),
         renew = ?config.timing.renew(),
         time_zones = config.time_zones,
@@ -57,6 +58,9 @@ pub(super) fn announce(shared: &Shared, health: &str) {
     }
     for life in &config.lives {
         tracing::info!(job = %life.name, group = %life.group, schedule = "while leading", "job");
+    }
+    for handler in &config.handlers {
+        tracing::info!(job = %handler.name, group = %handler.group, schedule = fleet::HANDLER, "job");
     }
 }
 
