@@ -559,6 +559,23 @@ async fn case_75_what_cannot_be_read_of_one_stops_nobody_else() {
     next.schedule_every::<noted>("gone", "1s").with(&note(3)).await.unwrap();
     stage.has_played("odd", 2).await;
     stage.has_played("gone", 2).await;
+    // One that runs, and is written over.
+    server.command(&["HSET", kept, "gone", "from another world"]).await;
+    next.schedule_every::<noted>("fine", "1s").with(&note(4)).await.unwrap();
+    diary
+        .tells("that it is run no more", |event| match event {
+            Event::Scheduling(Scheduling {
+                job,
+                news: SchedulingNews::NotRun { reason, .. },
+                ..
+            }) if job == "gone" && reason.starts_with("another version") => Some(()),
+            _ => None,
+        })
+        .await;
+    let (gone, odd) = (stage.played("gone").len(), stage.played("odd").len());
+    stage.has_played("odd", odd + 3).await;
+    // One may have been on its way.
+    assert!(stage.played("gone").len() <= gone + 1, "{:?}", stage.played("gone"));
     next.shutdown().await;
 }
 
