@@ -94,16 +94,7 @@ impl fmt::Display for Explanation {
                 write!(f, "did not run, because no leader of the group `{group}` has had the job yet.")
             }
             Fate::NotATick { before, after } => no_tick(f, schedule, *before, *after),
-            Fate::NotScheduled { since, until } => {
-                f.write_str("is no tick: the schedule, which was made at run time, had ended")?;
-                if let Some(since) = since {
-                    write!(f, " at {since}")?;
-                }
-                if let Some(until) = until {
-                    write!(f, ", and was made anew at {until}")?;
-                }
-                f.write_str(".")
-            }
+            Fate::NotScheduled { since, until } => not_scheduled(f, *since, *until),
             Fate::UnreadableSchedule => write!(
                 f,
                 "cannot be explained: the schedule in force then is {schedule}, which this version cannot read; ask an instance of a newer one."
@@ -162,6 +153,17 @@ fn paused(f: &mut fmt::Formatter<'_>, pause: &Pause, group: &str) -> fmt::Result
         "" => Ok(()),
         reason => write!(f, " (\"{reason}\")"),
     }
+}
+
+fn not_scheduled(f: &mut fmt::Formatter<'_>, since: Option<Timestamp>, until: Option<Timestamp>) -> fmt::Result {
+    f.write_str("is no tick: the schedule, which was made at run time, had ended")?;
+    if let Some(since) = since {
+        write!(f, " at {since}")?;
+    }
+    if let Some(until) = until {
+        write!(f, ", and was made anew at {until}")?;
+    }
+    f.write_str(".")
 }
 
 fn undecided(f: &mut fmt::Formatter<'_>, group: &str, fate: &Fate) -> fmt::Result {
