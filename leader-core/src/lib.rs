@@ -56,8 +56,8 @@ pub use store::embedded::Embedded;
 pub use store::explain::{Explanation, Fate, OtherRun};
 pub use store::ledger::{Keep, Trimmed};
 pub use store::{
-    Act, Deed, EarlierSchedule, Finding, FindingKind, Gap, GroupControl, JobLedger, LedgerRecord, OpenRequest, OpenRun,
-    Pause, StoreError, StoreErrorKind, StoredSchedule,
+    Absence, AbsenceKind, Act, Deed, EarlierSchedule, Finding, FindingKind, Gap, GroupControl, JobLedger, LedgerRecord,
+    OpenRequest, OpenRun, Pause, StoreError, StoreErrorKind, StoredSchedule,
 };
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 

@@ -190,6 +190,7 @@ impl Bench {
             jobs: jobs.iter().map(|name| job(name)).collect(),
             schedules: jobs.iter().map(|_| SCHEDULE.into()).collect(),
             writer: Writer::default(),
+            elsewhere: None,
         };
         self.store.take_over(request).await.unwrap()
     }

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use leader_core::__seam::{
-    Act, ActRequest, Acted, Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, Deed, End,
-    Enrolled, Entry, Found, Further, Gap, JobLedger, Meets, Overlap, Passed, PassedAs, Pause, Pausing, Release,
-    Renewal, Renewed, SettleBatch, Settled, StoredSchedule, TakeOver, TakenOver, Verdict, Want, Writer,
+    Absence, AbsenceKind, Act, ActRequest, Acted, Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply,
+    Claimed, Cover, Deed, End, Enrolled, Entry, Found, Further, Gap, JobLedger, Meets, Overlap, Passed, PassedAs,
+    Pause, Pausing, Release, Renewal, Renewed, SettleBatch, Settled, StoredSchedule, TakeOver, TakenOver, Verdict,
+    Want, Writer,
 };
 use leader_core::{GroupName, Holder, Keep, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -279,7 +280,8 @@ impl Pair {
             41..=71 => self.claim().await,
             72..=85 => self.settle().await,
             86..=89 => self.beat().await,
-            90..=92 => self.enrol().await,
+            90..=91 => self.enrol().await,
+            92 => self.cover().await,
             93..=96 => self.act().await,
             _ => self.compare_ledgers().await,
         }
@@ -363,9 +365,8 @@ impl Pair {
             };
             answers.push((word, names.number(&group, term), remains, answer.holder, answer.oddity));
         }
-        if short {
-            tokio::time::sleep(OVER).await;
-        }
+        // An end of one lead is no other instant in one store that it is not in the other.
+        tokio::time::sleep(if short { OVER } else { INSTANT * 2 }).await;
         let what =
             format!("campaign {group} {holder} known {known:?} short {short} only one {only_one} yields {yields:?}");
         let (word, term, ..) = self.agree(&what, both(answers));
@@ -459,6 +460,8 @@ impl Pair {
         let asked = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
         let schedules: Vec<_> = asked.iter().map(|_| *self.choice.of(&SCHEDULES)).collect();
         let version = *self.choice.of(&VERSIONS);
+        let elsewhere = self.elsewhere();
+        tokio::time::sleep(INSTANT * 2).await;
         let mut answers = Vec::new();
         for (side, term) in self.numbers(term).into_iter().enumerate() {
             let (bench, names) = &mut self.sides[side];
@@ -469,6 +472,9 @@ impl Pair {
                 jobs: asked.iter().map(|name| job(name)).collect(),
                 schedules: schedules.iter().map(|text| (*text).into()).collect(),
                 writer: Writer::new(version, "2026f"),
+                elsewhere: elsewhere
+                    .as_ref()
+                    .map(|names| names.iter().map(|name| job(name)).collect()),
             };
             answers.push(match bench.store.take_over(request).await.unwrap() {
                 TakenOver::Yours {
@@ -478,6 +484,7 @@ impl Pair {
                     open,
                     schedules,
                     control,
+                    absences,
                     ..
                 } => {
                     let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
@@ -485,7 +492,9 @@ impl Pair {
                     let open: Vec<_> = open.iter().map(|open| Open::of(open, &group, names)).collect();
                     let kept: Vec<_> = schedules.iter().map(|kept| Kept::of(kept, names)).collect();
                     let control = names.act(&group, control);
+                    let absences: Vec<_> = absences.iter().map(|all| Absent::all(all, names)).collect();
                     Some((
+                        absences,
                         late_from.map(|at| names.instant(at)),
                         cursors,
                         waiting,
@@ -500,13 +509,13 @@ impl Pair {
         // A server that answers within one millisecond tells two jobs the same now, the other may not.
         tokio::time::sleep(INSTANT * 2).await;
         let answer = self.agree(
-            &format!("take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?}"),
+            &format!("take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?} {elsewhere:?}"),
             both(answers),
         );
         for (name, cursor) in asked.iter().zip(
             answer
                 .as_ref()
-                .map(|(_, cursors, ..)| cursors.clone())
+                .map(|(_, _, cursors, ..)| cursors.clone())
                 .unwrap_or_default(),
         ) {
             self.cursors.insert((group.clone(), name), cursor);
@@ -514,6 +523,35 @@ impl Pair {
         for (name, kept) in asked.iter().zip(answer.map(|(.., kept)| kept).unwrap_or_default()) {
             self.kept.insert((group.clone(), name), kept.text);
         }
+    }
+
+    /// What others have, as the leader knows it.
+    fn elsewhere(&mut self) -> Option<Vec<&'static str>> {
+        let some = [&JOBS[..], &JOBS[..1], &JOBS[1..], &[]];
+        self.choice.chance(80).then(|| self.choice.of(&some).to_vec())
+    }
+
+    async fn cover(&mut self) {
+        let (group, holder, term) = self.leader();
+        let own = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
+        let elsewhere = self.elsewhere();
+        tokio::time::sleep(INSTANT * 2).await;
+        let mut answers = Vec::new();
+        for (side, term) in self.numbers(term).into_iter().enumerate() {
+            let request = Cover {
+                group: group.clone(),
+                holder: holder.clone(),
+                term,
+                jobs: own.iter().map(|name| job(name)).collect(),
+                elsewhere: elsewhere
+                    .as_ref()
+                    .map(|names| names.iter().map(|name| job(name)).collect()),
+            };
+            answers.push(self.sides[side].0.store.cover(request).await.unwrap());
+        }
+        tokio::time::sleep(INSTANT * 2).await;
+        let what = format!("cover {group} {holder} {term:?} {own:?} {elsewhere:?}");
+        self.agree(&what, both(answers));
     }
 
     /// Mostly the run that a request asks for, as a leader claims it.
@@ -1118,6 +1156,24 @@ struct Ledger {
     trimmed: (Option<At>, Option<At>),
     schedule: Option<Kept>,
     schedules: Vec<(Kept, At)>,
+    absences: Vec<Absent>,
+}
+
+/// A span in which no leader could decide.
+#[derive(Debug, PartialEq)]
+struct Absent(AbsenceKind, At, Option<At>);
+
+impl Absent {
+    fn all(absences: &[Absence], names: &mut Names) -> Vec<Self> {
+        let mut one = |absence: &Absence| {
+            Self(
+                absence.kind,
+                names.instant(absence.from),
+                absence.until.map(|at| names.instant(at)),
+            )
+        };
+        absences.iter().map(&mut one).collect()
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -1196,6 +1252,7 @@ impl Ledger {
         Self {
             schedule: ledger.schedule.as_ref().map(|kept| Kept::of(kept, names)),
             schedules,
+            absences: Absent::all(&ledger.absences, names),
             since: ledger.since.map(|at| names.instant(at)),
             cursor: ledger.cursor.map(|at| names.instant(at)),
             counts: ledger.counts.clone(),

@@ -6,6 +6,7 @@ mod bench;
 mod blackout;
 mod cases;
 mod control;
+mod coverage;
 mod dead_runs;
 mod differential;
 mod ghosts;

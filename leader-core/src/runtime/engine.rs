@@ -251,6 +251,7 @@ impl Engine {
                 sent,
                 answer,
             } => self.taken_over(now, group, term, sent, answer),
+            Input::Covered { group, term, answer } => self.covered(now, group, term, &answer),
             Input::Claimed { id, answers } => self.claimed(now, id, answers),
             Input::Settled { ends, answers } => self.settled(now, ends, answers),
             Input::Enrolled { sent, answer } => self.enrolled(now, sent, answer),

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
+use crate::store::coverage::Absence;
 use crate::store::schedules::{EarlierSchedule, StoredSchedule};
 use crate::store::tries::Pausing;
 
@@ -89,6 +90,9 @@ pub struct JobLedger {
     pub schedules: Vec<EarlierSchedule>,
     /// Up to which tick details may be gone.
     pub trimmed: Trimmed,
+    /// Spans in which no leader could decide its ticks, oldest first: those in which the fleet was without it, and others that have not been
+    /// decided since. At most 16.
+    pub absences: Vec<Absence>,
 }
 
 impl JobLedger {

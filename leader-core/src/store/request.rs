@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::control::Meets;
+use super::coverage::Absence;
 pub use super::ends::{End, SettleBatch, Settled};
 use super::error::StoreError;
 use super::tries::{Found, Further};
@@ -195,6 +196,9 @@ pub struct TakeOver {
     pub schedules: Vec<Arc<str>>,
     /// Who writes them.
     pub writer: Writer,
+    /// The jobs of the group that other living instances have: those that the leader lacks are uncovered, and what nobody has is removed.
+    /// `None` where that is not known.
+    pub elsewhere: Option<Vec<JobName>>,
 }
 
 /// What a new leader must know.
@@ -217,6 +221,8 @@ pub enum TakenOver {
         schedules: Vec<StoredSchedule>,
         /// The number of the newest act of control; 0 when there was none.
         control: u64,
+        /// The spans in which no leader could decide each job's ticks.
+        absences: Vec<Vec<Absence>>,
     },
     /// It is not.
     NotYours,

@@ -52,6 +52,11 @@ pub(crate) enum Input {
         sent: Moment,
         answer: Result<TakenOver, StoreError>,
     },
+    Covered {
+        group: Group,
+        term: u64,
+        answer: Result<bool, StoreError>,
+    },
     Claimed {
         id: u64,
         answers: Vec<Result<Claimed, StoreError>>,

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod claims;
+mod coverage;
 #[cfg(feature = "testing")]
 mod extra;
 mod followed;
@@ -33,6 +34,7 @@ pub(super) struct Ticks {
     last_id: u64,
     flights: BTreeMap<u64, Flight>,
     tries: tries::Tries,
+    coverage: coverage::Coverage,
     /// What the store keeps of the jobs whose schedule in force is not the one that this instance has for them.
     followed: BTreeMap<usize, StoredSchedule>,
     /// The schedules of newer versions that were told of.
@@ -79,7 +81,9 @@ impl Engine {
         let planned = self.planner.next_wake().filter(|_| !self.holds_ticks());
         let planned = planned.map(|at| self.planning.moment_of(at, now));
         let again = self.ticks.flights.values().filter_map(|flight| flight.again_at).min();
-        planned.into_iter().chain(again).chain(self.tries_wake(now)).min()
+        let told = self.ticks.coverage.next_wake();
+        let wakes = planned.into_iter().chain(again).chain(told);
+        wakes.chain(self.tries_wake(now)).min()
     }
 
     pub(super) fn ticks_turn(&mut self, now: Moment) {
@@ -89,6 +93,7 @@ impl Engine {
                 self.take_over(now, index, term);
             }
         }
+        self.coverage_turn(now);
         let held = self.holds_ticks();
         self.tries_turn(now, held);
         // A claim that overtakes the result of the run before it would find that run open.

@@ -32,6 +32,12 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
         };
     }
     let vacant = *group.vacant.get_or_insert(time.moment);
+    let led_until = if held.is_some() {
+        time.wall
+    } else {
+        let since = jiff::SignedDuration::try_from(time.moment.since(vacant)).unwrap_or_default();
+        super::whole_millis(time.exact.checked_sub(since).unwrap_or(time.exact))
+    };
     let rest = (vacant + request.yields).since(time.moment);
     if held.is_none() && !rest.is_zero() {
         return Campaigned {
@@ -48,6 +54,7 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
     });
     group.vacant = None;
     group.asked = None;
+    group.coverage.led_until = Some(led_until);
     if group.drained.is_some() || held.is_none() {
         group.late_from = group.drained.take();
     }

@@ -3,6 +3,7 @@
 //! It keeps the rules of the Redis scripts, step for step; the contract suite runs on both.
 
 mod control;
+mod coverage;
 mod lease;
 mod paused;
 mod roster;
@@ -23,6 +24,7 @@ use tokio::sync::broadcast;
 use crate::clock::{Clock, Moment};
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::control::{ActRequest, Acted, GroupControl};
+use crate::store::coverage::Cover;
 use crate::store::ledger::{JobLedger, Keep};
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, SettleBatch, Settled,
@@ -97,6 +99,7 @@ struct Group {
     replaced: BTreeMap<u64, Moment>,
     jobs: BTreeMap<JobName, JobLedger>,
     control: control::Control,
+    coverage: coverage::Coverage,
 }
 
 #[derive(Debug)]
@@ -297,6 +300,10 @@ impl Store for Embedded {
         Box::pin(self.later(move |data, time| Ok(ticks::take_over(data, &request, time))))
     }
 
+    fn cover(&self, request: Cover) -> Answer<'_, bool> {
+        Box::pin(self.later(move |data, time| Ok(coverage::cover(data, &request, time))))
+    }
+
     fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed> {
         Box::pin(self.later(move |data, time| {
             batches
@@ -327,8 +334,10 @@ impl Store for Embedded {
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
         Box::pin(self.later(move |data, _| {
-            let ledger = data.groups.get(group).and_then(|group| group.jobs.get(job));
+            let group = data.groups.get(group);
+            let ledger = group.and_then(|group| group.jobs.get(job));
             let mut ledger = ledger.cloned().unwrap_or_default();
+            ledger.absences = group.map(|group| group.coverage.of(job)).unwrap_or_default();
             ledger.sort_records();
             Ok(ledger)
         }))

@@ -23,8 +23,9 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         return TakenOver::NotYours;
     }
     let (mut cursors, mut waiting, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (job, text) in request.jobs.iter().zip(&request.schedules) {
-        let job = group.jobs.entry(job.clone()).or_default();
+    let mut absences = Vec::new();
+    for (name, text) in request.jobs.iter().zip(&request.schedules) {
+        let job = group.jobs.entry(name.clone()).or_default();
         if job.cursor.is_none() {
             job.since = Some(time.wall);
         }
@@ -36,7 +37,12 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
             pausing: job.open.iter().filter_map(OpenRun::pausing).collect(),
         });
         kept.push(schedules::kept(job, text, &request.writer, &request.holder));
+        let cursor = job.cursor.unwrap_or(time.wall);
+        absences.push(group.coverage.cover(name, cursor, time.wall));
     }
+    let own = request.jobs.iter().cloned().collect();
+    let elsewhere = request.elsewhere.as_deref();
+    group.coverage.mark_lacked(&own, elsewhere, time.wall);
     TakenOver::Yours {
         now: time.wall,
         late_from: group.late_from,
@@ -45,6 +51,7 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         open,
         schedules: kept,
         control: group.control.number,
+        absences,
     }
 }
 

@@ -93,6 +93,13 @@ impl fmt::Display for Explanation {
             Fate::BeforeFirstSeen { since: None } => {
                 write!(f, "did not run, because no leader of the group `{group}` has had the job yet.")
             }
+            Fate::Removed { from, until } => {
+                write!(f, "is no tick: no living instance of the fleet had the job from {from} ")?;
+                match until {
+                    Some(until) => write!(f, "to {until}, and nothing is owed for that time."),
+                    None => f.write_str("on, and nothing is owed for that time."),
+                }
+            }
             Fate::NotATick { before, after } => no_tick(f, schedule, *before, *after),
             Fate::UnreadableSchedule => write!(
                 f,
@@ -161,6 +168,7 @@ fn undecided(f: &mut fmt::Formatter<'_>, group: &str, fate: &Fate) -> fmt::Resul
         leader,
         leads_since,
         calendars,
+        lacked_since,
     } = fate
     else {
         return Ok(());
@@ -169,6 +177,12 @@ fn undecided(f: &mut fmt::Formatter<'_>, group: &str, fate: &Fate) -> fmt::Resul
     if !calendars.is_empty() {
         f.write_str("; it will not run, because a blackout calendar covers it")?;
         names(f, calendars)?;
+    }
+    if let Some(since) = lacked_since {
+        write!(
+            f,
+            "; it will not run, because the leaders of the group have lacked the job since {since}"
+        )?;
     }
     if let Some(behind) = behind {
         f.write_str(": an earlier run has not ended")?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::redis::{FromRedisValue, Value};
 use jiff::Timestamp;
 
-use super::{fault, schedules};
+use super::{coverage, fault, schedules};
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
 use crate::names::Holder;
@@ -151,7 +151,9 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
     let answer = texts(value)?;
     match answer.as_slice() {
         [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
-        [verdict, now, late_from, jobs_found @ .., control] if verdict == "yours" && jobs_found.len() == 5 * jobs => {
+        [verdict, now, late_from, jobs_found @ .., control, absences]
+            if verdict == "yours" && jobs_found.len() == 5 * jobs =>
+        {
             let optional = |text: &String| (!text.is_empty()).then(|| instant(text)).transpose();
             let each = || jobs_found.chunks_exact(5);
             Ok(TakenOver::Yours {
@@ -162,6 +164,7 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
                 open: each().map(|job| found::found(&job[2])).collect::<Result<_, _>>()?,
                 schedules: each().map(|job| schedules::stored(&job[3], &job[4])).collect(),
                 control: number(control)?,
+                absences: coverage::of_jobs(absences, jobs)?,
             })
         }
         _ => Err(odd("answer to a take-over")),

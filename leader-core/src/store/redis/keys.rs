@@ -44,6 +44,11 @@ impl Keys {
         self.part(group, "acts")
     }
 
+    /// Who has had which jobs, and when.
+    pub(super) fn coverage(&self, group: &GroupName) -> String {
+        self.part(group, "coverage")
+    }
+
     /// The keys of a group's jobs.
     pub(super) fn jobs(&self, group: &GroupName) -> JobKeys {
         JobKeys {
@@ -113,6 +118,7 @@ mod tests {
             keys.beats(&group),
             keys.control(&group),
             keys.acts(&group),
+            keys.coverage(&group),
             jobs.job(&job),
             jobs.ran(&job),
             jobs.passed(&job),

@@ -11,12 +11,14 @@ use super::answer;
 use super::calls::{self, millis};
 use super::connection::Connection;
 use super::control;
+use super::coverage;
 use super::findings;
 use super::keys::Keys;
 use super::script::{self, Call};
 use super::subscription::Subscription;
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::control::{ActRequest, Acted, GroupControl};
+use crate::store::coverage::Cover;
 use crate::store::ledger::{JobLedger, Keep};
 use crate::store::request::{
     Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Replaced, SettleBatch,
@@ -201,20 +203,15 @@ impl Store for RedisStore {
 
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
         Box::pin(async move {
-            let mut call = Call::default()
-                .key(self.keys.lease(&request.group))
-                .key(self.keys.state(&request.group))
-                .arg(&request.holder)
-                .arg(request.term)
-                .arg(&request.writer.version)
-                .arg(&request.writer.time_zones);
-            let keys = self.keys.jobs(&request.group);
-            for (job, schedule) in request.jobs.iter().zip(&request.schedules) {
-                call.push_key(keys.job(job));
-                call.push(schedule);
-            }
-            let value = self.ask_one(call.eval(script::TAKE_OVER)).await?;
+            let value = self.ask_one(coverage::take_over(&self.keys, &request)).await?;
             answer::taken_over(value, request.jobs.len())
+        })
+    }
+
+    fn cover(&self, request: Cover) -> Answer<'_, bool> {
+        Box::pin(async move {
+            let answer = answer::text(self.ask_one(coverage::cover(&self.keys, &request)).await?)?;
+            Ok(answer == "yours")
         })
     }
 
@@ -289,10 +286,16 @@ impl Store for RedisStore {
                 range.arg(key).arg(0).arg(-1);
                 range
             };
-            let commands = vec![all, list(keys.ran(job)), list(keys.passed(job))];
+            let mut absences = ::redis::cmd("HGET");
+            absences.arg(self.keys.coverage(group)).arg(job.as_str());
+            let commands = vec![all, list(keys.ran(job)), list(keys.passed(job)), absences];
             let mut replies = self.query(&self.commands, commands).await.into_iter();
             let mut next = || replies.next().unwrap_or_else(|| Err(StoreError::protocol()));
-            answer::ledger(next()?, next()?, next()?)
+            let mut ledger = answer::ledger(next()?, next()?, next()?)?;
+            // What cannot be read of it is of no job's own.
+            let told = next().ok().and_then(|value| answer::text(value).ok());
+            ledger.absences = coverage::absences(&told.unwrap_or_default());
+            Ok(ledger)
         })
     }
 

@@ -6,7 +6,10 @@ use jiff::SignedDuration;
 
 use super::super::Engine;
 use super::super::input::{Group, Input};
+use super::coverage::removed_since;
 use crate::clock::Moment;
+use crate::schedule::planner::Gaps;
+use crate::store::coverage::gaps;
 use crate::store::{StoreError, TakeOver, TakenOver, Writer};
 
 impl Engine {
@@ -15,7 +18,12 @@ impl Engine {
         let state = &mut self.groups[index];
         state.taken_over = Some(term);
         state.take_over_again = None;
-        if state.jobs.is_empty() || self.shared.config.manual_ticks {
+        if self.shared.config.manual_ticks {
+            return;
+        }
+        if state.jobs.is_empty() {
+            // There are no cursors to ask for, and perhaps jobs that others have had.
+            self.tell_coverage(index, term);
             return;
         }
         if self.skew.holds(&self.planning) {
@@ -23,8 +31,10 @@ impl Engine {
             state.take_over_again = Some(now + self.shared.config.timing.retry());
             return;
         }
-        let config = &self.shared.config;
+        let elsewhere = self.tells_elsewhere(index, term);
+        let (config, state) = (&self.shared.config, &self.groups[index]);
         let request = TakeOver {
+            elsewhere,
             group: state.gate.group().clone(),
             holder: config.holder.clone(),
             term,
@@ -68,6 +78,7 @@ impl Engine {
                 open,
                 schedules,
                 control,
+                absences,
             }) => {
                 self.sampled(now, sent, server);
                 let config = &self.shared.config;
@@ -75,10 +86,14 @@ impl Engine {
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                let found = cursors.into_iter().zip(waiting).zip(open).zip(schedules);
-                for (job, (((cursor, waiting), open), stored)) in self.groups[index].jobs.clone().into_iter().zip(found)
+                let found = cursors.into_iter().zip(waiting).zip(open).zip(schedules).zip(absences);
+                for (job, ((((cursor, waiting), open), stored), absences)) in
+                    self.groups[index].jobs.clone().into_iter().zip(found)
                 {
-                    let rule = self.rule_in_force(job, &stored);
+                    let mut rule = self.rule_in_force(job, &stored);
+                    rule.gaps = Gaps::new(gaps(&absences, server), cursor);
+                    // One that was left behind with a job that the fleet gave up is coalesced by the next.
+                    let waiting = waiting.filter(|tick| !removed_since(&absences, *tick));
                     self.tell_of_the_future(job, cursor, server);
                     let begun = self.planning.at(now);
                     self.planner.begin(job, rule, cursor, late_from, begun);
@@ -97,6 +112,9 @@ impl Engine {
 
     /// Stops planning a group's jobs: the cursors are read anew at the next term.
     pub(in super::super) fn forget_ticks(&mut self, index: Group) {
+        self.ticks.coverage.forget(index);
+        let group = self.groups[index].gate.group();
+        self.shared.show_uncovered(group, &std::collections::BTreeMap::new());
         for job in &self.groups[index].jobs {
             self.planner.end(*job);
             self.places.forget(*job);

@@ -1,11 +1,12 @@
 -- Reads what a new leader must know of its jobs. A job without a cursor starts now, by the server's clock.
--- KEYS: 1 lease, 2 state, then one hash for each job
--- ARGV: 1 holder, 2 term, 3 version and 4 time zones of who writes a schedule, then for each job its schedule
+-- KEYS: 1 lease, 2 state, then one hash for each job, then the coverage
+-- ARGV: 1 holder, 2 term, 3 version and 4 time zones of who writes a schedule, then for each job its schedule; then the jobs that other living
+--       instances have, or '*' = not known; and the number of jobs
 -- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits or '', what is open: '0' or '-', and for
 --        each run that pauses fence|tick|tries|again|outcome; the schedule in force and what is kept about it; then the number of the
---        newest act of control; or 'not_yours'
+--        newest act of control, and for each job a line of the spans in which no leader could decide its ticks; or 'not_yours'
 local held = redis.pcall('GET', KEYS[1])
-local state = redis.call('HMGET', KEYS[2], 'term', 'late_from', 'control')
+local state = redis.call('HMGET', KEYS[2], 'term', 'late_from', 'control', 'led_until', 'foreign')
 if held ~= ARGV[1] or state[1] ~= ARGV[2] then
   return { 'not_yours' }
 end
@@ -33,8 +34,39 @@ local function about_now(since)
   return table.concat({ since, ARGV[4], string.match(ARGV[1], '^(.*)#') or ARGV[1], ARGV[3] }, '|')
 end
 
+local jobs = tonumber(ARGV[#ARGV])
+local coverage = KEYS[jobs + 3]
+local known, own, changes, absences = read_coverage(coverage), {}, {}, {}
+local job_keys = #coverage - #'coverage' + #'job:'
+
+-- Ends what was marked while the job had no leader, and forgets what has been decided since. What a job that nobody had would have been
+-- due is nobody's, whoever led.
+local function cover(name, cursor)
+  local text = known[name]
+  local spans = spans_of(text)
+  local last = spans[#spans]
+  local led_until = math.min(tonumber(state[4]) or tonumber(now), tonumber(now))
+  end_open(spans, last and last.kind == 'u' and led_until or tonumber(now))
+  for _, span in ipairs(spans_of(state[5])) do
+    spans[#spans + 1] = span
+  end
+  local left = {}
+  for _, span in ipairs(spans) do
+    if span.kind == 'r' or (span.till or 0) > tonumber(cursor) then
+      left[#left + 1] = span
+    end
+  end
+  own[name] = true
+  known[name] = text_of(left)
+  if known[name] ~= text then
+    changes[#changes + 1] = name
+    changes[#changes + 1] = known[name]
+  end
+  absences[#absences + 1] = known[name]
+end
+
 local answer = { 'yours', now, state[2] or '' }
-for i = 3, #KEYS do
+for i = 3, jobs + 2 do
   local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting', 'schedule', 'schedule_about', 'open')
   -- One that is no instant stops its own job only: it starts anew.
   local cursor = stored[1] and string.match(stored[1], '^%d+$')
@@ -54,6 +86,24 @@ for i = 3, #KEYS do
   end
   answer[#answer + 1] = schedule
   answer[#answer + 1] = about or ''
+  cover(string.sub(KEYS[i], job_keys + 1), cursor)
 end
 answer[#answer + 1] = string.match(state[3] or '', '^%d+$') or '0'
+answer[#answer + 1] = table.concat(absences, '\n')
+
+-- Another implementation has led: where the leader before lacked a job, that goes on.
+if state[5] then
+  for name, text in pairs(known) do
+    local spans = spans_of(text)
+    local last = spans[#spans]
+    if not own[name] and string.sub(text, 1, 1) ~= '>' and not (last and not last.till) then
+      known[name] = text_of(spans_of(text .. ' ' .. state[5]))
+    end
+  end
+  redis.call('HDEL', KEYS[2], 'foreign')
+end
+for _, word in ipairs(mark_lacked(known, own, names_elsewhere(known, ARGV[#ARGV - 1]), tonumber(now))) do
+  changes[#changes + 1] = word
+end
+write_coverage(coverage, changes)
 return answer
