@@ -25,6 +25,16 @@ pub const fn name(name: &'static str) -> &'static str {
     crate::names::checked(name)
 }
 
+/// A checked earlier name of a job.
+///
+/// # Panics
+/// When the name is not legal, or is the job's own; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn was(old: &'static str, name: &'static str) -> &'static str {
+    crate::names::checked_earlier(old, name)
+}
+
 /// A checked cron trigger.
 ///
 /// # Panics

@@ -320,6 +320,11 @@ fn settings(model: &Model, constants: &mut Constants) -> TokenStream {
         let texts = quote_spanned!(span=> &'static [&'static str]);
         set("except", texts, quote_spanned!(span=> &[#(#names),*]));
     }
+    if !model.was.is_empty() {
+        let names = (model.was.iter()).map(|name| called(model, "was", name, &quote!(#name, Self::NAME)));
+        let texts = quote_spanned!(span=> &'static [&'static str]);
+        set("was", texts, quote_spanned!(span=> &[#(#names),*]));
+    }
     let words = [
         ("missed", "Missed", &model.missed),
         ("overlap", "Overlap", &model.overlap),

@@ -40,6 +40,8 @@ pub(crate) struct Model {
     pub(crate) max_age: Option<Expr>,
     /// The calendars on whose days it does not run.
     pub(crate) except: Vec<Expr>,
+    /// The names that it had before.
+    pub(crate) was: Vec<Expr>,
     /// The variants of `Missed` and `OnLoss`.
     pub(crate) missed: Option<Ident>,
     pub(crate) overlap: Option<Ident>,
@@ -100,6 +102,10 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         Value::Literal(ref word) => Some(word.clone()),
         _ => None,
     };
+    let texts = |key| match options.get(key).map(|given| &given.value) {
+        Some(Value::Texts(names)) => names.clone(),
+        _ => Vec::new(),
+    };
     let given_name = word(Key::Name);
     let own_name = &function.sig.ident;
     Item::Gated(Box::new(Model {
@@ -116,10 +122,8 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         missed: word(Key::Missed).as_ref().map(variant),
         max_missed: text(Key::MaxMissed),
         max_age: text(Key::MaxAge),
-        except: match options.get(Key::Except).map(|given| &given.value) {
-            Some(Value::Texts(names)) => names.clone(),
-            _ => Vec::new(),
-        },
+        except: texts(Key::Except),
+        was: texts(Key::Was),
         overlap: word(Key::Overlap).as_ref().map(variant),
         on_loss: word(Key::OnLoss).as_ref().map(variant),
         retries: text(Key::Retries),

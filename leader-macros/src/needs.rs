@@ -20,6 +20,7 @@ const NEED_SCHEDULE: &[Key] = &[
     Key::Retries,
     Key::Backoff,
     Key::Except,
+    Key::Was,
 ];
 const NO_TICKS: &str = "a `while_leading` body has no ticks; it lives as long as the leadership";
 

@@ -16,6 +16,7 @@ use values::{checked, ungroup};
 pub(crate) enum Key {
     Group,
     Name,
+    Was,
     Cron,
     Every,
     WhileLeading,
@@ -73,6 +74,8 @@ const fn row(key: Key, word: &'static str, kind: Kind, example: &'static str) ->
 
 /// What other libraries call an option of ours.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("renamed_from", "was"),
+    ("aliases", "was"),
     ("tz", "timezone"),
     ("zone", "timezone"),
     ("schedule", "cron"),
@@ -84,6 +87,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 const TABLE: &[Row] = &[
     row(Key::Group, "group", Kind::Text, "group = \"cleanup\""),
     row(Key::Name, "name", Kind::Literal, "name = \"purge-sessions\""),
+    row(Key::Was, "was", Kind::Texts, "was = \"purge\""),
     row(Key::Cron, "cron", Kind::Text, "cron = \"*/5 * * * *\""),
     row(Key::Every, "every", Kind::Text, "every = \"30s\""),
     row(Key::WhileLeading, "while_leading", Kind::Flag, "while_leading"),

@@ -191,6 +191,7 @@ impl Bench {
             schedules: jobs.iter().map(|_| SCHEDULE.into()).collect(),
             writer: Writer::default(),
             elsewhere: None,
+            was: Vec::new(),
         };
         self.store.take_over(request).await.unwrap()
     }

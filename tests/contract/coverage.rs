@@ -47,6 +47,7 @@ async fn take_over(
         schedules: jobs.iter().map(|_| SCHEDULE.into()).collect(),
         writer: Writer::default(),
         elsewhere: elsewhere.map(|names| names.iter().map(|name| job(name)).collect()),
+        was: Vec::new(),
     };
     let answer = bench.store.take_over(request).await.unwrap();
     tick().await;

@@ -21,7 +21,7 @@ use crate::bench::{Bench, LONG, after, group, holder, job, process};
 
 const SEQUENCES: u64 = 25;
 const LENGTH: u32 = 160;
-const JOBS: [&str; 2] = ["one", "two"];
+const JOBS: [&str; 3] = ["one", "two", "was"];
 /// What the stores compare, and need not understand.
 const SCHEDULES: [&str; 3] = [
     "every 1s",
@@ -218,6 +218,8 @@ struct Pair {
     fences: Vec<(GroupName, &'static str, Minted)>,
     /// The cursor as last told.
     cursors: BTreeMap<(GroupName, &'static str), At>,
+    /// The names under which jobs are kept, as last told.
+    names: BTreeMap<(GroupName, &'static str), &'static str>,
     /// The schedule as last told.
     kept: BTreeMap<(GroupName, &'static str), String>,
     number: u64,
@@ -243,6 +245,7 @@ impl Pair {
             fences: Vec::new(),
             cursors: BTreeMap::new(),
             kept: BTreeMap::new(),
+            names: BTreeMap::new(),
             number: 0,
             revisions: [0; 2],
             requests: Vec::new(),
@@ -458,9 +461,34 @@ impl Pair {
     async fn take_over(&mut self) {
         let (group, holder, term) = self.leader();
         let asked = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
+        if self.take_over_as((group.clone(), holder.clone(), term), asked).await {
+            // What has another name since is asked for by that, as an engine does.
+            for name in JOBS {
+                self.take_over_as((group.clone(), holder.clone(), term), vec![name])
+                    .await;
+            }
+        }
+    }
+
+    /// Whether something may have been renamed.
+    async fn take_over_as(
+        &mut self,
+        (group, holder, term): (GroupName, Holder, Option<Minted>),
+        asked: Vec<&'static str>,
+    ) -> bool {
         let schedules: Vec<_> = asked.iter().map(|_| *self.choice.of(&SCHEDULES)).collect();
         let version = *self.choice.of(&VERSIONS);
         let elsewhere = self.elsewhere();
+        // Seldom, so that jobs have a past of their own.
+        let was: Vec<_> = (asked.iter())
+            .map(|_| {
+                if asked.len() > 1 && self.choice.chance(15) {
+                    self.choice.of(&[&JOBS[1..], &JOBS[2..], &JOBS[..2]]).to_vec()
+                } else {
+                    Vec::new()
+                }
+            })
+            .collect();
         tokio::time::sleep(INSTANT * 2).await;
         let mut answers = Vec::new();
         for (side, term) in self.numbers(term).into_iter().enumerate() {
@@ -475,6 +503,10 @@ impl Pair {
                 elsewhere: elsewhere
                     .as_ref()
                     .map(|names| names.iter().map(|name| job(name)).collect()),
+                was: was
+                    .iter()
+                    .map(|names| names.iter().map(|name| job(name)).collect())
+                    .collect(),
             };
             answers.push(match bench.store.take_over(request).await.unwrap() {
                 TakenOver::Yours {
@@ -485,6 +517,7 @@ impl Pair {
                     schedules,
                     control,
                     absences,
+                    kept: names_kept,
                     ..
                 } => {
                     let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
@@ -494,7 +527,7 @@ impl Pair {
                     let control = names.act(&group, control);
                     let absences: Vec<_> = absences.iter().map(|all| Absent::all(all, names)).collect();
                     Some((
-                        absences,
+                        (absences, names_kept),
                         late_from.map(|at| names.instant(at)),
                         cursors,
                         waiting,
@@ -509,9 +542,17 @@ impl Pair {
         // A server that answers within one millisecond tells two jobs the same now, the other may not.
         tokio::time::sleep(INSTANT * 2).await;
         let answer = self.agree(
-            &format!("take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?} {elsewhere:?}"),
+            &format!(
+                "take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?} {elsewhere:?} was {was:?}"
+            ),
             both(answers),
         );
+        let names_kept = answer.as_ref().map(|((_, kept), ..)| kept.clone()).unwrap_or_default();
+        for (name, kept) in asked.iter().zip(names_kept) {
+            let kept = JOBS.into_iter().find(|job| *job == kept.as_str()).unwrap();
+            self.names.insert((group.clone(), name), kept);
+        }
+        let led = answer.is_some();
         for (name, cursor) in asked.iter().zip(
             answer
                 .as_ref()
@@ -523,6 +564,7 @@ impl Pair {
         for (name, kept) in asked.iter().zip(answer.map(|(.., kept)| kept).unwrap_or_default()) {
             self.kept.insert((group.clone(), name), kept.text);
         }
+        led && asked.len() > 1
     }
 
     /// What others have, as the leader knows it.
@@ -670,6 +712,7 @@ impl Pair {
         };
         let (mut name, mut tick, mut want) = (name, tick, want);
         let meets = self.meets(group, ahead, &mut name, &mut tick, &mut want);
+        name = self.names.get(&(group.clone(), name)).copied().unwrap_or(name);
         let schedule = self.planned_by(group, name);
         let adopts = if want == Want::Adopt {
             *self.choice.of(&SCHEDULES)

@@ -17,6 +17,7 @@ mod odd;
 mod oom;
 mod overlap;
 mod quarantine;
+mod renames;
 mod requests;
 mod roster;
 mod round_trips;

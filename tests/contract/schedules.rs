@@ -45,6 +45,7 @@ async fn take_over(
         schedules: vec![text.into()],
         writer: Writer::new(version, "2026f"),
         elsewhere: None,
+        was: Vec::new(),
     };
     match bench.store.take_over(request).await.unwrap() {
         TakenOver::Yours {

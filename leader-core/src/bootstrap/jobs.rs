@@ -1,5 +1,7 @@
 //! The program's annotated functions, with what code and environment change of them.
 
+mod renames;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -35,6 +37,7 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
     vars.warn_of_strangers(&records);
     records.retain(|record| record.body.is_some());
     check_names(given, &records, faults);
+    renames::check(&records, faults);
     let off = jobs_off(vars, faults);
     let mut used = BTreeSet::new();
     calendars::check(&given.calendars, faults);
@@ -75,6 +78,7 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
                 on_loss: record.on_loss,
                 retries: tries.retries,
                 backoff: tries.backoff,
+                was: renames::of(record, faults),
                 body,
             }),
             Wish::Live if needs_tick => faults.0.push(Fault::NoTick { job: record.name }),

@@ -100,6 +100,8 @@ pub struct Record {
     pub(crate) backoff: Option<Backoff>,
     /// The calendars on whose days it does not run.
     pub(crate) except: &'static [&'static str],
+    /// The names that it had before.
+    pub(crate) was: &'static [&'static str],
     pub(crate) body: Option<Body>,
 }
 
@@ -149,6 +151,7 @@ impl Record {
             retries: 0,
             backoff: None,
             except: &[],
+            was: &[],
             body: None,
         }
     }
@@ -254,6 +257,12 @@ impl Record {
     #[must_use]
     pub const fn except(self, except: &'static [&'static str]) -> Self {
         Self { except, ..self }
+    }
+
+    /// The names that it had before.
+    #[must_use]
+    pub const fn was(self, was: &'static [&'static str]) -> Self {
+        Self { was, ..self }
     }
 }
 

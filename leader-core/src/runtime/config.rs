@@ -88,6 +88,8 @@ pub(crate) struct JobSpec {
     /// How often a failed run is tried again, and after which pauses.
     pub(crate) retries: u32,
     pub(crate) backoff: Backoff,
+    /// The names that it had before, whose state in the store is its own.
+    pub(crate) was: Vec<JobName>,
     pub(crate) body: Body,
 }
 

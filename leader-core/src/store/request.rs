@@ -199,6 +199,9 @@ pub struct TakeOver {
     /// The jobs of the group that other living instances have: those that the leader lacks are uncovered, and what nobody has is removed.
     /// `None` where that is not known.
     pub elsewhere: Option<Vec<JobName>>,
+    /// The names that each job had before, newest first: where the store does not know the job, it goes on with what it keeps under the first
+    /// of them that it knows.
+    pub was: Vec<Vec<JobName>>,
 }
 
 /// What a new leader must know.
@@ -223,6 +226,9 @@ pub enum TakenOver {
         control: u64,
         /// The spans in which no leader could decide each job's ticks.
         absences: Vec<Vec<Absence>>,
+        /// The name under which the store keeps each job: another than its own where a newer version of the program has renamed it.
+        /// Claims go by this one.
+        kept: Vec<JobName>,
     },
     /// It is not.
     NotYours,

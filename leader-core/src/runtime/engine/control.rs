@@ -159,7 +159,7 @@ impl Engine {
     /// The pauses that speak for a job, over or not, as far as they are known here.
     fn pauses_of(&self, job: usize) -> impl Iterator<Item = &Pause> {
         let control = &self.groups[self.group_of[job]].control;
-        let name = &self.shared.config.jobs[job].name;
+        let name = self.kept_as(job);
         let all = control.pauses.iter().chain(&control.ended);
         all.filter(move |pause| pause.concerns(name))
     }

@@ -25,6 +25,7 @@ use super::input::Group;
 use crate::clock::Moment;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
+use crate::names::JobName;
 use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, StoredSchedule, Want};
 
 /// The claims under way.
@@ -35,6 +36,8 @@ pub(super) struct Ticks {
     flights: BTreeMap<u64, Flight>,
     tries: tries::Tries,
     coverage: coverage::Coverage,
+    /// The names under which the store keeps jobs that a newer version has renamed.
+    kept: BTreeMap<usize, JobName>,
     /// What the store keeps of the jobs whose schedule in force is not the one that this instance has for them.
     followed: BTreeMap<usize, StoredSchedule>,
     /// The schedules of newer versions that were told of.

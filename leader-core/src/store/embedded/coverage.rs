@@ -4,14 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::{Data, Time};
+use super::{Data, Group, Time};
 use crate::names::JobName;
 use crate::store::coverage::{Absence, AbsenceKind, Cover, KEPT_ABSENCES};
+use crate::store::ledger::JobLedger;
+use crate::store::request::TakeOver;
 
 /// What is kept of each job that the group ever had.
 #[derive(Debug, Default)]
 pub(super) struct Coverage {
     jobs: BTreeMap<JobName, Vec<Absence>>,
+    /// The names under which jobs go on that had others.
+    moved: BTreeMap<JobName, JobName>,
     /// When the last lead ended.
     pub(super) led_until: Option<Timestamp>,
 }
@@ -22,7 +26,7 @@ pub(super) fn cover(data: &mut Data, request: &Cover, time: Time) -> bool {
     if !group.is_held_by(&request.holder, request.term, time.moment) {
         return false;
     }
-    let own = request.jobs.iter().cloned().collect();
+    let own = request.jobs.iter().map(|job| group.coverage.goes_on_as(job)).collect();
     group
         .coverage
         .mark_lacked(&own, request.elsewhere.as_deref(), time.wall);
@@ -30,9 +34,11 @@ pub(super) fn cover(data: &mut Data, request: &Cover, time: Time) -> bool {
 }
 
 impl Coverage {
-    /// The absences of a job.
-    pub(super) fn of(&self, job: &JobName) -> Vec<Absence> {
-        self.jobs.get(job).cloned().unwrap_or_default()
+    /// Where the state of a job is kept.
+    pub(super) fn goes_on_as(&self, job: &JobName) -> JobName {
+        let next = |job: &&JobName| self.moved.get(*job);
+        let names = std::iter::successors(Some(job), next).take(KEPT_ABSENCES + 1);
+        names.last().unwrap_or(job).clone()
     }
 
     /// Ends what was marked while the job had no leader, and forgets what has been decided since. What a job that nobody had would have
@@ -51,8 +57,10 @@ impl Coverage {
 
     /// Marks what the leader lacks: since now, unless it is so already.
     pub(super) fn mark_lacked(&mut self, own: &BTreeSet<JobName>, elsewhere: Option<&[JobName]>, now: Timestamp) {
+        let elsewhere: Option<Vec<_>> =
+            elsewhere.map(|elsewhere| elsewhere.iter().map(|job| self.goes_on_as(job)).collect());
         for (job, absences) in self.jobs.iter_mut().filter(|(job, _)| !own.contains(*job)) {
-            let kind = if elsewhere.is_none_or(|elsewhere| elsewhere.contains(job)) {
+            let kind = if elsewhere.as_ref().is_none_or(|elsewhere| elsewhere.contains(job)) {
                 AbsenceKind::Uncovered
             } else {
                 AbsenceKind::Removed
@@ -71,6 +79,48 @@ impl Coverage {
             absences.drain(..excess);
         }
     }
+}
+
+/// A job's part of the ledger, by whatever name it had.
+pub(super) fn ledger(group: &Group, job: &JobName) -> JobLedger {
+    let job = group.coverage.goes_on_as(job);
+    let mut ledger = group.jobs.get(&job).cloned().unwrap_or_default();
+    ledger.absences = group.coverage.jobs.get(&job).cloned().unwrap_or_default();
+    ledger.sort_records();
+    ledger
+}
+
+/// The names under which the jobs of a take-over are kept, after those that have another now have been renamed.
+pub(super) fn rename(group: &mut Group, request: &TakeOver) -> Vec<JobName> {
+    for job in &request.jobs {
+        // The program has both: the old name is a new job's.
+        let kept_as = group.coverage.goes_on_as(job);
+        if kept_as != *job && request.jobs.contains(&kept_as) {
+            group.coverage.moved.remove(job);
+            group.coverage.jobs.insert(job.clone(), Vec::new());
+        }
+    }
+    let kept: Vec<_> = request.jobs.iter().map(|job| group.coverage.goes_on_as(job)).collect();
+    for (job, was) in kept.iter().zip(&request.was) {
+        let is_known = |group: &Group, job| group.jobs.get(job).is_some_and(|job: &JobLedger| job.cursor.is_some());
+        if is_known(group, job) {
+            continue;
+        }
+        let old = was.iter().find(|old| {
+            let in_use = kept.contains(old) || group.coverage.moved.contains_key(*old);
+            !in_use && is_known(group, old)
+        });
+        if let Some(old) = old {
+            if let Some(ledger) = group.jobs.remove(old) {
+                group.jobs.insert(job.clone(), ledger);
+            }
+            let absences = group.coverage.jobs.remove(old).unwrap_or_default();
+            group.coverage.jobs.insert(job.clone(), absences);
+            group.coverage.moved.insert(old.clone(), job.clone());
+            group.control.rename(old, job);
+        }
+    }
+    kept
 }
 
 fn end_open(absences: &mut Vec<Absence>, at: Timestamp) {

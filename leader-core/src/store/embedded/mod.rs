@@ -207,7 +207,8 @@ impl Embedded {
             return;
         };
         for job in jobs {
-            if let Some(job) = group.jobs.get_mut(job) {
+            let job = group.coverage.goes_on_as(job);
+            if let Some(job) = group.jobs.get_mut(&job) {
                 trim::trim(job, &self.keep, time.wall);
             }
         }
@@ -334,12 +335,11 @@ impl Store for Embedded {
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
         Box::pin(self.later(move |data, _| {
-            let group = data.groups.get(group);
-            let ledger = group.and_then(|group| group.jobs.get(job));
-            let mut ledger = ledger.cloned().unwrap_or_default();
-            ledger.absences = group.map(|group| group.coverage.of(job)).unwrap_or_default();
-            ledger.sort_records();
-            Ok(ledger)
+            Ok(data
+                .groups
+                .get(group)
+                .map(|group| coverage::ledger(group, job))
+                .unwrap_or_default())
         }))
     }
 

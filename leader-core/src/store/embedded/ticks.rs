@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Data, Group, Time, paused, schedules, tries};
+use super::{Data, Group, Time, coverage, paused, schedules, tries};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
@@ -24,7 +24,8 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     }
     let (mut cursors, mut waiting, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut absences = Vec::new();
-    for (name, text) in request.jobs.iter().zip(&request.schedules) {
+    let renamed = coverage::rename(group, request);
+    for (name, text) in renamed.iter().zip(&request.schedules) {
         let job = group.jobs.entry(name.clone()).or_default();
         if job.cursor.is_none() {
             job.since = Some(time.wall);
@@ -40,7 +41,7 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         let cursor = job.cursor.unwrap_or(time.wall);
         absences.push(group.coverage.cover(name, cursor, time.wall));
     }
-    let own = request.jobs.iter().cloned().collect();
+    let own = renamed.iter().cloned().collect();
     let elsewhere = request.elsewhere.as_deref();
     group.coverage.mark_lacked(&own, elsewhere, time.wall);
     TakenOver::Yours {
@@ -52,6 +53,7 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         schedules: kept,
         control: group.control.number,
         absences,
+        kept: renamed,
     }
 }
 
@@ -283,7 +285,8 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
 pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time) -> Vec<Settled> {
     let group = data.groups.entry(batch.group.clone()).or_default();
     let one = |end: &End| {
-        let job = group.jobs.entry(end.job.clone()).or_default();
+        let name = group.coverage.goes_on_as(&end.job);
+        let job = group.jobs.entry(name).or_default();
         if let Some(at) = tries::settle_again(job, end, time) {
             group.beats.remove(&end.fence);
             group.replaced.remove(&end.fence);

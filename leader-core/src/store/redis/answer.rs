@@ -1,6 +1,9 @@
 //! Reads the scripts' replies; anything unexpected is a protocol error, never a guess.
 
 mod found;
+mod settled;
+
+pub(super) use settled::{Told, settled};
 
 use std::time::Duration;
 
@@ -10,12 +13,10 @@ use jiff::Timestamp;
 use super::{coverage, fault, schedules};
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
-use crate::names::Holder;
+use crate::names::{Holder, JobName};
 use crate::store::error::StoreError;
 use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
-use crate::store::request::{
-    AskReply, Asked, Campaigned, ClaimReply, Claimed, Oddity, Renewed, Settled, TakenOver, Verdict,
-};
+use crate::store::request::{AskReply, Asked, Campaigned, ClaimReply, Claimed, Oddity, Renewed, TakenOver, Verdict};
 use crate::store::roster::{Enrolled, Line, Roster, Twin};
 
 pub(super) fn odd(what: &str) -> StoreError {
@@ -147,8 +148,8 @@ pub(super) fn fences(value: Value) -> Result<Vec<u64>, StoreError> {
     texts(value)?.iter().map(|text| number(text)).collect()
 }
 
-pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreError> {
-    let answer = texts(value)?;
+pub(super) fn taken_over(value: Value, asked: &[JobName]) -> Result<TakenOver, StoreError> {
+    let (answer, jobs) = (texts(value)?, asked.len());
     match answer.as_slice() {
         [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
         [verdict, now, late_from, jobs_found @ .., control, absences]
@@ -165,6 +166,7 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
                 schedules: each().map(|job| schedules::stored(&job[3], &job[4])).collect(),
                 control: number(control)?,
                 absences: coverage::of_jobs(absences, jobs)?,
+                kept: asked.to_vec(),
             })
         }
         _ => Err(odd("answer to a take-over")),
@@ -219,22 +221,6 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
     };
     let replies = replies.chunks(2).map(reply).collect::<Result<_, _>>()?;
     Ok(Claimed::Yours(replies))
-}
-
-pub(super) fn settled(value: Value, ends: usize) -> Result<Vec<Settled>, StoreError> {
-    let answer = texts(value)?;
-    if answer.len() != ends {
-        return Err(odd("answer to a settlement"));
-    }
-    let one = |word: &String| match word.as_str() {
-        "settled" => Ok(Settled::Yes),
-        "fenced" => Ok(Settled::Fenced),
-        again if again.starts_with("again ") => Ok(Settled::Again {
-            at: instant(&again["again ".len()..])?,
-        }),
-        other => Err(odd(&format!("verdict `{other}`"))),
-    };
-    answer.iter().map(one).collect()
 }
 
 pub(super) fn enrolled(value: Value) -> Result<Enrolled, StoreError> {

@@ -1,8 +1,10 @@
 //! The calls of `take_over.lua` and `cover.lua`, and what they tell of who had the jobs.
 
-use ::redis::Cmd;
+use std::collections::BTreeMap;
 
-use super::answer::{instant, odd};
+use ::redis::{Cmd, Value};
+
+use super::answer::{instant, odd, texts};
 use super::keys::Keys;
 use super::script::{self, Call};
 use crate::names::JobName;
@@ -23,8 +25,25 @@ pub(super) fn take_over(keys: &Keys, request: &TakeOver) -> Cmd {
         call.push_key(jobs.job(job));
         call.push(schedule);
     }
-    call.key(keys.coverage(&request.group))
-        .arg(elsewhere(request.elsewhere.as_deref()))
+    call = call
+        .key(keys.coverage(&request.group))
+        .key(keys.control(&request.group));
+    let mut renamed = Vec::new();
+    for (place, (job, was)) in (1..).zip(request.jobs.iter().zip(&request.was)) {
+        if was.is_empty() {
+            continue;
+        }
+        renamed.push(format!("{place}:{}", was.len()));
+        call.push_key(jobs.ran(job));
+        call.push_key(jobs.passed(job));
+        for old in was {
+            call.push_key(jobs.job(old));
+            call.push_key(jobs.ran(old));
+            call.push_key(jobs.passed(old));
+        }
+    }
+    call.arg(elsewhere(request.elsewhere.as_deref()))
+        .arg(renamed.join(" "))
         .arg(request.jobs.len())
         .eval(script::TAKE_OVER)
 }
@@ -49,6 +68,22 @@ fn elsewhere(jobs: Option<&[JobName]>) -> String {
 fn words(jobs: &[JobName]) -> String {
     let names: Vec<_> = jobs.iter().map(JobName::as_str).collect();
     names.join(" ")
+}
+
+/// The names under which jobs go on, where a take-over has asked by others.
+pub(super) fn moved(value: &Value) -> Result<BTreeMap<JobName, JobName>, StoreError> {
+    let Value::Array(_) = value else {
+        return Ok(BTreeMap::new());
+    };
+    let answer = texts(value.clone())?;
+    let Some(("moved", names)) = answer.split_first().map(|(word, names)| (word.as_str(), names)) else {
+        return Ok(BTreeMap::new());
+    };
+    let name = |text: &String| JobName::new(text.clone()).map_err(|_| odd(&format!("name `{text}`")));
+    names
+        .chunks_exact(2)
+        .map(|pair| Ok((name(&pair[0])?, name(&pair[1])?)))
+        .collect()
 }
 
 /// A line for each job.

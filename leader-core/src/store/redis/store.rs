@@ -1,5 +1,7 @@
 //! The operations, each one round trip of one pipeline.
 
+mod follow;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -202,10 +204,7 @@ impl Store for RedisStore {
     }
 
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
-        Box::pin(async move {
-            let value = self.ask_one(coverage::take_over(&self.keys, &request)).await?;
-            answer::taken_over(value, request.jobs.len())
-        })
+        Box::pin(self.take_over_as_kept(request))
     }
 
     fn cover(&self, request: Cover) -> Answer<'_, bool> {
@@ -251,58 +250,17 @@ impl Store for RedisStore {
     }
 
     fn settle(&self, batches: Vec<SettleBatch>) -> Answers<'_, Vec<Settled>> {
-        Box::pin(async move {
-            let mut sizes = Vec::new();
-            let mut commands = Vec::new();
-            for batch in &batches {
-                let chunks: Vec<_> = batch.ends.chunks(CHUNK).collect();
-                sizes.push(chunks.iter().map(|chunk| chunk.len()).collect::<Vec<_>>());
-                commands.extend(
-                    chunks
-                        .iter()
-                        .map(|chunk| calls::settle(&self.keys, &self.keep, &batch.group, chunk)),
-                );
-            }
-            let mut replies = self.query(&self.commands, commands).await.into_iter();
-            let mut join = |sizes: &Vec<usize>| {
-                let parts: Vec<_> = sizes.iter().zip(replies.by_ref()).collect();
-                let mut all = Vec::new();
-                for (size, reply) in parts {
-                    all.extend(answer::settled(reply?, *size)?);
-                }
-                Ok(all)
-            };
-            sizes.iter().map(&mut join).collect()
-        })
+        Box::pin(self.settle_all(batches))
     }
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
-        Box::pin(async move {
-            let keys = self.keys.jobs(group);
-            let mut all = ::redis::cmd("HGETALL");
-            all.arg(keys.job(job));
-            let list = |key: String| {
-                let mut range = ::redis::cmd("LRANGE");
-                range.arg(key).arg(0).arg(-1);
-                range
-            };
-            let mut absences = ::redis::cmd("HGET");
-            absences.arg(self.keys.coverage(group)).arg(job.as_str());
-            let commands = vec![all, list(keys.ran(job)), list(keys.passed(job)), absences];
-            let mut replies = self.query(&self.commands, commands).await.into_iter();
-            let mut next = || replies.next().unwrap_or_else(|| Err(StoreError::protocol()));
-            let mut ledger = answer::ledger(next()?, next()?, next()?)?;
-            // What cannot be read of it is of no job's own.
-            let told = next().ok().and_then(|value| answer::text(value).ok());
-            ledger.absences = coverage::absences(&told.unwrap_or_default());
-            Ok(ledger)
-        })
+        Box::pin(self.ledger_as_kept(group, job))
     }
 
     fn act(&self, request: ActRequest) -> Answer<'_, Acted> {
         Box::pin(async move {
             let value = self.ask_one(control::act(&self.keys, &request)).await?;
-            control::acted(value, request.job.as_ref())
+            control::acted(value)
         })
     }
 

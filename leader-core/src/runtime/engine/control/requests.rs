@@ -43,10 +43,7 @@ impl Engine {
             // The read may be older than a claim's answer.
             request.done = request.done.max(before.and_then(|open| open.request.done));
             Open {
-                job: jobs
-                    .iter()
-                    .copied()
-                    .find(|job| self.shared.config.jobs[*job].name == request.job),
+                job: jobs.iter().copied().find(|job| *self.kept_as(*job) == request.job),
                 look: now,
                 claiming: before.is_some_and(|open| open.claiming),
                 request,
@@ -96,7 +93,7 @@ impl Engine {
             // By the schedule in force, as its ticks are.
             _ => next_of(&self.planner.rule(job).unwrap_or(&spec.rule).schedule, request),
         };
-        let (name, overlap) = (spec.name.clone(), spec.overlap);
+        let (name, overlap) = (self.kept_as(job).clone(), spec.overlap);
         let Some(tick) = tick else {
             self.withdraw(now, index, request);
             return;

@@ -62,7 +62,7 @@ impl Engine {
 
     pub(super) fn note_end(&mut self, id: RunId, ended: Ended, ending: Ending) {
         let end = End {
-            job: self.shared.config.jobs[ended.job].name.clone(),
+            job: self.kept_as(ended.job).clone(),
             fence: id.fence,
             ran: ending.ran,
             error: ending.error,

@@ -30,7 +30,7 @@ impl Engine {
 
     pub(super) fn claim_of(&mut self, job: usize, step: &Step) -> Claim {
         self.ticks.last_number += 1;
-        let name = self.shared.config.jobs[job].name.clone();
+        let name = self.kept_as(job).clone();
         Claim {
             alive: self.runs.alive(job),
             job: name,

@@ -49,6 +49,20 @@ impl Engine {
         Some(names.into_iter().collect())
     }
 
+    /// The name by which the store keeps a job.
+    pub(in super::super) fn kept_as(&self, job: usize) -> &JobName {
+        let own = &self.shared.config.jobs[job].name;
+        self.ticks.kept.get(&job).unwrap_or(own)
+    }
+
+    pub(super) fn keep_as(&mut self, job: usize, kept: JobName) {
+        if kept == self.shared.config.jobs[job].name {
+            self.ticks.kept.remove(&job);
+        } else {
+            self.ticks.kept.insert(job, kept);
+        }
+    }
+
     /// The same, as the take-over of a term tells it.
     pub(super) fn tells_elsewhere(&mut self, index: Group, term: u64) -> Option<Vec<JobName>> {
         let elsewhere = self.elsewhere(index);
@@ -80,7 +94,7 @@ impl Engine {
             group: state.gate.group().clone(),
             holder: config.holder.clone(),
             term,
-            jobs: state.jobs.iter().map(|job| config.jobs[*job].name.clone()).collect(),
+            jobs: state.jobs.iter().map(|job| self.kept_as(*job).clone()).collect(),
             elsewhere,
         };
         let store = Arc::clone(&self.store);

@@ -36,7 +36,7 @@ impl Engine {
     }
 
     fn claim_by_hand(&mut self, now: Moment, job: usize, at: Timestamp, asker: Asker) {
-        let name = self.shared.config.jobs[job].name.clone();
+        let name = self.kept_as(job).clone();
         let index = self.group_of[job];
         if !self.leads(job) {
             let _ = asker.send(Err(format!("this instance does not lead the group of `{name}`")));

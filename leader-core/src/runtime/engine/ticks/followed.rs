@@ -76,9 +76,12 @@ impl Engine {
         let config = &self.shared.config;
         let spec = &config.jobs[job];
         self.ticks.followed.get(&job).is_some_and(|stored| {
-            let job = (spec.group.as_str(), spec.name.as_str());
             let members = &self.roster.members;
-            fleet::newer_lives(members, &config.holder, job, &stored.version, &config.version)
+            // A newer version may have it by another name.
+            [&spec.name, self.kept_as(job)].into_iter().any(|name| {
+                let job = (spec.group.as_str(), name.as_str());
+                fleet::newer_lives(members, &config.holder, job, &stored.version, &config.version)
+            })
         })
     }
 

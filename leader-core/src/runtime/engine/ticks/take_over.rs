@@ -35,6 +35,7 @@ impl Engine {
         let (config, state) = (&self.shared.config, &self.groups[index]);
         let request = TakeOver {
             elsewhere,
+            was: state.jobs.iter().map(|job| config.jobs[*job].was.clone()).collect(),
             group: state.gate.group().clone(),
             holder: config.holder.clone(),
             term,
@@ -79,6 +80,7 @@ impl Engine {
                 schedules,
                 control,
                 absences,
+                kept,
             }) => {
                 self.sampled(now, sent, server);
                 let config = &self.shared.config;
@@ -86,10 +88,17 @@ impl Engine {
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                let found = cursors.into_iter().zip(waiting).zip(open).zip(schedules).zip(absences);
-                for (job, ((((cursor, waiting), open), stored), absences)) in
+                let found = cursors
+                    .into_iter()
+                    .zip(waiting)
+                    .zip(open)
+                    .zip(schedules)
+                    .zip(absences)
+                    .zip(kept);
+                for (job, (((((cursor, waiting), open), stored), absences), kept)) in
                     self.groups[index].jobs.clone().into_iter().zip(found)
                 {
+                    self.keep_as(job, kept);
                     let mut rule = self.rule_in_force(job, &stored);
                     rule.gaps = Gaps::new(gaps(&absences, server), cursor);
                     // One that was left behind with a job that the fleet gave up is coalesced by the next.

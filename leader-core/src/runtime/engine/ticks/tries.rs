@@ -210,7 +210,7 @@ impl Engine {
             self.ticks.last_number += 1;
             let claim = Claim {
                 alive: self.runs.alive(job),
-                job: self.shared.config.jobs[job].name.clone(),
+                job: self.kept_as(job).clone(),
                 number: self.ticks.last_number,
                 tick,
                 cursor: tick,
