@@ -468,7 +468,7 @@ fn a_function_with_wrong_options_keeps_its_gate() {
                 }
             }
             ::core::compile_error! {
-                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `except`, `crate`"
+                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `was`, `cron`, `every`, `while_leading`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `except`, `crate`"
             }
         "#]],
     );
@@ -603,7 +603,8 @@ fn every_key_has_its_row_and_its_example_is_right() {
             | Key::Overlap
             | Key::OnLoss
             | Key::Retries
-            | Key::Except => r#"every = "1h", "#,
+            | Key::Except
+            | Key::Was => r#"every = "1h", "#,
             Key::Backoff => r#"every = "1h", retries = 3, "#,
             _ => "",
         };
@@ -673,8 +674,31 @@ fn calendars_are_one_name_or_several() {
 }
 
 #[test]
+fn earlier_names_are_one_or_several() {
+    let with = |value: &str| mistakes(&format!("every = \"1h\", was = {value}"), FUNCTION);
+    for right in ["\"purge\"", "OLD", "[\"purge\", OLD]"] {
+        assert!(with(right).is_empty(), "{right}");
+    }
+    for (wrong, told) in [
+        ("[]", "`was` names nothing: write `was = \"purge\"`, or take it out"),
+        ("[\"a\", \"a\"]", "`a` is named twice"),
+        (
+            "7",
+            "`was` takes a string or a constant, or several: write `was = \"purge\"` or `was = [\"purge\", \"sweep\"]`",
+        ),
+    ] {
+        assert_eq!(with(wrong), [told], "{wrong}");
+    }
+    assert_eq!(
+        mistakes("was = \"a\"", FUNCTION),
+        ["`was` needs `cron` or `every`: add `cron = \"*/5 * * * *\"` or `every = \"30s\"`"]
+    );
+}
+
+#[test]
 fn the_nearest_word_is_offered() {
     for (typo, meant) in [
+        ("renamed_from", "was"),
         ("gruop", "group"),
         ("crn", "cron"),
         ("corn", "cron"),

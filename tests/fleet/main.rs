@@ -11,6 +11,7 @@ mod cases;
 mod catch_up;
 mod clocks;
 mod control;
+mod coverage;
 mod edits;
 mod events;
 mod explain;

@@ -16,15 +16,10 @@ impl Bootstrap {
         self
     }
 
-    /// Adds a copy of a job, as another version of the program may have it.
+    /// Adds a copy of a job, as another version of the program may have it. Its body is let in by the group that the job was written for.
     #[doc(hidden)]
-    pub fn __as<J: Job>(mut self, name: &'static str, group: &'static str, was: &'static [&'static str]) -> Self {
-        let copy = Record {
-            name,
-            group,
-            was,
-            ..J::RECORD
-        };
+    pub fn __as<J: Job>(mut self, name: &'static str, was: &'static [&'static str]) -> Self {
+        let copy = Record { name, was, ..J::RECORD };
         self.records.push(Box::leak(Box::new(copy)));
         self
     }
