@@ -321,7 +321,8 @@ fn settings(model: &Model, constants: &mut Constants) -> TokenStream {
         set("except", texts, quote_spanned!(span=> &[#(#names),*]));
     }
     if !model.was.is_empty() {
-        let names = (model.was.iter()).map(|name| called(model, "was", name, &quote!(#name, Self::NAME)));
+        let own = &model.name;
+        let names = (model.was.iter()).map(|old| called(model, "was", old, &quote!(#old, #own)));
         let texts = quote_spanned!(span=> &'static [&'static str]);
         set("was", texts, quote_spanned!(span=> &[#(#names),*]));
     }

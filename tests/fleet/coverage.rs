@@ -117,9 +117,9 @@ async fn a_renamed_job_goes_back_and_forth_with_the_leadership(ground: Ground) {
 /// Each of two lacks one of the group's jobs, which a third had.
 async fn what_a_leader_lacks_is_recorded_as_uncovered(ground: Ground) {
     let stage = Stage::new();
-    let start = |id, without| {
+    let start = |id, without: &str| {
         let instance = ground.instance(id, &stage, ["pair"]).spread(false);
-        if without == "" {
+        if without.is_empty() {
             instance
         } else {
             instance.disable(without)
