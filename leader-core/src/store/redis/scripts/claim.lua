@@ -425,7 +425,7 @@ for i = 1, tonumber(ARGV[8]) do
       changed = true
     end
     for p = first_passed, after_passed - 1, 4 do
-      pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], skipped_since(name, tonumber(ARGV[p + 1])) and 'paused' or ARGV[p])
+      pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], scheduled and skipped_since(name, tonumber(ARGV[p + 1])) and 'paused' or ARGV[p])
     end
     if want ~= 'settle' then
       if waiting then
