@@ -23,4 +23,5 @@ mod schedules;
 mod ticks;
 mod tries;
 mod trimming;
+mod unled;
 mod vacancies;

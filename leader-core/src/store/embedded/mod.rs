@@ -10,6 +10,7 @@ mod schedules;
 mod ticks;
 mod tries;
 mod trim;
+mod unled;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -265,12 +266,16 @@ impl Store for Embedded {
 
     fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Pin<Box<dyn Future<Output = Told> + Send + '_>> {
         Box::pin(self.later(move |data, time| {
-            let replaced = beats.iter().flat_map(|beats| lease::beat(data, beats, time)).collect();
-            let renewed = renewals.iter().map(|renewal| Ok(lease::renew(data, renewal, time)));
-            Told {
-                renewed: renewed.collect(),
-                replaced,
+            let mut told = Told {
+                beaten: vec![true; beats.len()],
+                ..Told::default()
+            };
+            for beats in &beats {
+                lease::beat(data, beats, time, &mut told);
             }
+            let renewed = renewals.iter().map(|renewal| Ok(lease::renew(data, renewal, time)));
+            told.renewed = renewed.collect();
+            told
         }))
     }
 

@@ -1,6 +1,7 @@
 //! Reads the scripts' replies; anything unexpected is a protocol error, never a guess.
 
 mod found;
+mod signs;
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::store::request::{
     AskReply, Asked, Campaigned, ClaimReply, Claimed, Oddity, Renewed, Settled, TakenOver, Verdict,
 };
 use crate::store::roster::{Enrolled, Line, Roster, Twin};
+pub(super) use signs::beaten;
 
 pub(super) fn odd(what: &str) -> StoreError {
     StoreError::protocol().with_advice(format!(
@@ -140,11 +142,6 @@ pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
         }),
         _ => Err(odd("answer to a renewal")),
     }
-}
-
-/// The fences of runs.
-pub(super) fn fences(value: Value) -> Result<Vec<u64>, StoreError> {
-    texts(value)?.iter().map(|text| number(text)).collect()
 }
 
 pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreError> {
@@ -342,6 +339,7 @@ fn open_run(line: &str) -> Result<OpenRun, StoreError> {
         number: number(claim)?,
         claimed_at: instant(claimed)?,
         instance: Holder::from_store(holder).instance().to_owned(),
+        holder: Holder::from_store(holder),
         tries: tries.parse().map_err(|_| odd("open run"))?,
         again_at: (!again.is_empty()).then(|| instant(again)).transpose()?,
         last: ran(last),

@@ -1,12 +1,12 @@
 -- Reads what a new leader must know of its jobs. A job without a cursor starts now, by the server's clock.
 -- KEYS: 1 lease, 2 state, then one hash for each job
--- ARGV: 1 holder, 2 term, 3 version and 4 time zones of who writes a schedule, then for each job its schedule
+-- ARGV: 1 holder, 2 term, or 0 for jobs that need no leader, 3 version and 4 time zones of who writes a schedule, then for each job its schedule
 -- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits or '', what is open: '0' or '-', and for
 --        each run that pauses fence|tick|tries|again|outcome; the schedule in force and what is kept about it; then the number of the
 --        newest act of control; or 'not_yours'
 local held = redis.pcall('GET', KEYS[1])
 local state = redis.call('HMGET', KEYS[2], 'term', 'late_from', 'control')
-if held ~= ARGV[1] or state[1] ~= ARGV[2] then
+if ARGV[2] ~= '0' and (held ~= ARGV[1] or state[1] ~= ARGV[2]) then
   return { 'not_yours' }
 end
 local time = redis.call('TIME')
