@@ -62,6 +62,18 @@ impl Overlap {
     }
 }
 
+/// Where the ticks of a job are run.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum On {
+    /// On the leader of its group.
+    #[default]
+    Leader,
+    /// On whatever instance claims the tick first.
+    Any,
+}
+
 /// What starts a body.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +112,7 @@ pub struct Record {
     pub(crate) backoff: Option<Backoff>,
     /// The calendars on whose days it does not run.
     pub(crate) except: &'static [&'static str],
+    pub(crate) on: On,
     pub(crate) body: Option<Body>,
 }
 
@@ -149,6 +162,7 @@ impl Record {
             retries: 0,
             backoff: None,
             except: &[],
+            on: On::Leader,
             body: None,
         }
     }
@@ -255,13 +269,19 @@ impl Record {
     pub const fn except(self, except: &'static [&'static str]) -> Self {
         Self { except, ..self }
     }
+
+    /// Where its ticks are run.
+    #[must_use]
+    pub const fn on(self, on: On) -> Self {
+        Self { on, ..self }
+    }
 }
 
 /// The hidden type beside every annotated job, of the function's own name: `.expect::<jobs::purge_sessions>()`.
 pub trait Job: 'static {
     /// The job's stable name.
     const NAME: &'static str;
-    /// The group whose leader runs it.
+    /// The group whose leader runs it, or among whose candidates each tick goes to whoever claims it first.
     const GROUP: &'static str;
     #[doc(hidden)]
     const RECORD: Record;
