@@ -45,6 +45,9 @@ pub use job::tick::{Origin, Tick};
 #[cfg(feature = "macros")]
 #[doc = include_str!("docs/leader_only.md")]
 pub use leader_macros::leader_only;
+#[cfg(feature = "macros")]
+#[doc = include_str!("docs/scheduled.md")]
+pub use leader_macros::scheduled;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
 pub use schedule::blackout::Calendar;
 pub use schedule::missed::{Missed, MissedReason};

@@ -7,7 +7,7 @@ pub use inventory::submit;
 
 pub use crate::job::extract::{Extract, ExtractLeading, Given, Needs};
 pub use crate::job::output::JobOutput;
-pub use crate::job::record::{BodyFuture, Job, OnLoss, Overlap, Record, Trigger};
+pub use crate::job::record::{BodyFuture, Job, On, OnLoss, Overlap, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
 pub use crate::names::DEFAULT_GROUP;
 pub use crate::schedule::missed::Missed;
@@ -168,6 +168,15 @@ where
     R: 'static,
 {
     Box::pin(async move { future.await.map(output) })
+}
+
+/// The future of a job without a gate, with its output made a result.
+pub fn open_body<F, R>(future: F, output: fn(R) -> Result<(), JobError>) -> BodyFuture
+where
+    F: Future<Output = R> + Send + 'static,
+    R: 'static,
+{
+    Box::pin(async move { Ok(output(future.await)) })
 }
 
 /// Name, group and module of every annotated function that was linked.

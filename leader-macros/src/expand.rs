@@ -5,13 +5,18 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, Pat, ReturnType, Type, parse_quote};
 
+use crate::attribute::Attribute;
 use crate::diagnostics::at;
 use crate::doc;
 use crate::item::Body;
 use crate::model::{Argument, Model, Trigger, without_impl_trait};
+use crate::scheduled;
 
 pub(crate) fn expand(model: &Model) -> TokenStream {
-    let gated = gated(model);
+    let gated = match model.attribute {
+        Attribute::LeaderOnly => gated(model),
+        Attribute::Scheduled => scheduled::expand(model),
+    };
     let handle = model.trigger.as_ref().map(|trigger| handle(model, trigger));
     quote!(#gated #handle)
 }
@@ -219,10 +224,11 @@ fn job(model: &Model, trigger: &Trigger) -> (TokenStream, TokenStream) {
     let ident = &model.function.sig.ident;
     let output = output(model);
     let settings = settings(model, &mut constants);
+    let body = Ident::new(model.attribute.body(), span);
     let job = quote_spanned! {span=>
         .job(
             #trigger,
-            |#given| #private::body(#ident(#(#extracts),*), #output),
+            |#given| #private::#body(#ident(#(#extracts),*), #output),
             |#needed| { #(#needs;)* },
         )
         #settings
@@ -339,7 +345,8 @@ fn settings(model: &Model, constants: &mut Constants) -> TokenStream {
         let private = hidden(model, span);
         Some(quote_spanned!(span=> .#word(#private::#ty::#variant)))
     });
-    quote!(#settings #(#words)*)
+    let on = (model.attribute == Attribute::Scheduled).then(|| quote_spanned!(span=> .on(#private::On::Any)));
+    quote!(#settings #(#words)* #on)
 }
 
 /// A plain function may have any name that Rust allows; the state of a job hangs on its name, in the store.
@@ -378,7 +385,7 @@ fn called(model: &Model, converter: &str, place: &impl ToTokens, arguments: &Tok
 }
 
 /// `::leader_core::__private`, lying on `place` wherever the path itself was written.
-fn hidden(model: &Model, place: Span) -> TokenStream {
+pub(crate) fn hidden(model: &Model, place: Span) -> TokenStream {
     let krate = model.krate.to_token_stream().into_iter().map(|mut token| {
         token.set_span(token.span().located_at(place));
         token

@@ -1,13 +1,16 @@
 //! What the attribute puts out, by snapshot, and every mistake of the option table.
 
+mod scheduled;
+
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
 
+use crate::attribute::Attribute;
 use crate::diagnostics::Errors;
 use crate::options::{self, Key};
 
 fn expanded(options: &str, item: &str) -> TokenStream {
-    crate::expanded(parsed(options), parsed(item))
+    crate::expanded(Attribute::LeaderOnly, parsed(options), parsed(item))
 }
 
 fn parsed(tokens: &str) -> TokenStream {
@@ -590,7 +593,7 @@ fn a_function_that_cannot_be_gated_stays_as_it_was() {
 
 #[test]
 fn every_key_has_its_row_and_its_example_is_right() {
-    for (key, word, example) in options::words() {
+    for (key, word, example) in options::words().filter(|(key, ..)| Attribute::LeaderOnly.has(*key)) {
         assert_eq!((key.word(), key.example()), (word, example));
         let needed = match key {
             Key::Timezone | Key::Days => r#"cron = "0 9 1-7 * MON", "#,
@@ -621,7 +624,7 @@ fn every_key_has_its_row_and_its_example_is_right() {
 
 #[test]
 fn a_wrong_value_is_the_only_thing_told_of_its_option() {
-    for (key, word, example) in options::words() {
+    for (key, word, example) in options::words().filter(|(key, ..)| Attribute::LeaderOnly.has(*key)) {
         let wrong: &[&str] = match key {
             Key::WhileLeading => &["while_leading = true", "while_leading(true)"],
             Key::MaxMissed | Key::Retries => &["", " =", " = \"1\"", " = 1.5", " = -1", "(1)", " = ?"],
@@ -632,7 +635,11 @@ fn a_wrong_value_is_the_only_thing_told_of_its_option() {
                 .strip_prefix(word)
                 .map_or_else(|| format!("{word}{value}"), |_| (*value).to_owned());
             let mut errors = Errors::default();
-            let options = options::parse(parsed(&format!("{option}, every = \"1h\", colour = 1")), &mut errors);
+            let options = options::parse(
+                Attribute::LeaderOnly,
+                parsed(&format!("{option}, every = \"1h\", colour = 1")),
+                &mut errors,
+            );
             assert!(options.get(key).is_some(), "{option}: counts as given");
             let told = errors.into_compile_errors().to_string();
             let count = told.matches("compile_error").count();
@@ -669,7 +676,11 @@ fn calendars_are_one_name_or_several() {
         ["`except` needs `cron` or `every`: a `while_leading` body has no ticks; it lives as long as the leadership"]
     );
     let mut errors = Errors::default();
-    let options = options::parse(parsed("every = \"1h\", except = [\"holidays\", FREEZE]"), &mut errors);
+    let options = options::parse(
+        Attribute::LeaderOnly,
+        parsed("every = \"1h\", except = [\"holidays\", FREEZE]"),
+        &mut errors,
+    );
     assert!(options.get(Key::Except).is_some() && errors.is_empty());
 }
 

@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use leader_core::__seam::{
     Absence, AbsenceKind, Act, ActRequest, Acted, Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply,
     Claimed, Cover, Deed, End, Enrolled, Entry, Found, Further, Gap, JobLedger, Meets, Overlap, Passed, PassedAs,
-    Pause, Pausing, Release, Renewal, Renewed, SettleBatch, Settled, StoredSchedule, TakeOver, TakenOver, Verdict,
-    Want, Writer,
+    Pause, Pausing, Release, Renewal, Renewed, Replaced, SettleBatch, Settled, StoredSchedule, TakeOver, TakenOver,
+    Verdict, Want, Writer,
 };
 use leader_core::{GroupName, Holder, Keep, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -318,6 +318,15 @@ impl Pair {
         (group, holder, term)
     }
 
+    /// Who asks for ticks: a leader, or whoever needs none to.
+    fn asker(&mut self) -> (GroupName, Holder, Option<Minted>) {
+        if self.choice.chance(25) {
+            let (group, holder) = self.who();
+            return (group, holder, None);
+        }
+        self.leader()
+    }
+
     fn numbers(&self, minted: Option<Minted>) -> [u64; 2] {
         [0, 1].map(|side| minted.map_or(0, |minted| self.sides[side].1.numbers[minted.0].1))
     }
@@ -459,7 +468,7 @@ impl Pair {
     }
 
     async fn take_over(&mut self) {
-        let (group, holder, term) = self.leader();
+        let (group, holder, term) = self.asker();
         let asked = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
         if self.take_over_as((group.clone(), holder.clone(), term), asked).await {
             // What has another name since is asked for by that, as an engine does.
@@ -753,7 +762,7 @@ impl Pair {
     }
 
     async fn claim(&mut self) {
-        let (group, holder, term) = self.leader();
+        let (group, holder, term) = self.asker();
         let sizes = [0, 1, 1, 1, 1, 2, 3, 5, 140];
         let count = *self.choice.of(&sizes);
         let mut wishes: Vec<Wish> = Vec::new();
@@ -904,8 +913,12 @@ impl Pair {
                 group: group.clone(),
                 fences: fences.iter().map(|fence| names.numbers[fence.0].1).collect(),
             };
-            let replaced = bench.beats(beats).await.into_iter();
-            answers.push(replaced.map(|run| names.number(&group, run.fence)).collect::<Vec<_>>());
+            let told = bench.told(beats).await;
+            let mut fences = |runs: Vec<Replaced>| {
+                let fences = runs.into_iter().map(|run| names.number(&group, run.fence));
+                fences.collect::<Vec<_>>()
+            };
+            answers.push((fences(told.replaced), fences(told.gone)));
         }
         self.agree(&format!("beat {group} {fences:?}"), both(answers));
     }

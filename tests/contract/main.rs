@@ -25,4 +25,5 @@ mod schedules;
 mod ticks;
 mod tries;
 mod trimming;
+mod unled;
 mod vacancies;

@@ -73,6 +73,7 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
                 name,
                 group,
                 rule,
+                on: record.on,
                 timeout: record.timeout,
                 overlap: record.overlap,
                 on_loss: record.on_loss,

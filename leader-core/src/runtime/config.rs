@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::job::around::Around;
 use crate::job::extract::States;
 use crate::job::failure::Hook;
-use crate::job::record::{Body, OnLoss, Overlap};
+use crate::job::record::{Body, On, OnLoss, Overlap};
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
 use crate::schedule::Backoff;
 use crate::schedule::planner::Rule;
@@ -82,6 +82,7 @@ pub(crate) struct JobSpec {
     pub(crate) name: JobName,
     pub(crate) group: GroupName,
     pub(crate) rule: Rule,
+    pub(crate) on: On,
     pub(crate) timeout: Option<Duration>,
     pub(crate) overlap: Overlap,
     pub(crate) on_loss: OnLoss,
@@ -91,6 +92,13 @@ pub(crate) struct JobSpec {
     /// The names that it had before, whose state in the store is its own.
     pub(crate) was: Vec<JobName>,
     pub(crate) body: Body,
+}
+
+impl JobSpec {
+    /// Whether its ticks need no leader.
+    pub(crate) fn is_unled(&self) -> bool {
+        self.on == On::Any
+    }
 }
 
 impl std::fmt::Debug for JobSpec {

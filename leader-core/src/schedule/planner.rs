@@ -10,6 +10,7 @@ mod jitter;
 mod paused;
 mod plan;
 mod tries;
+mod unled;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

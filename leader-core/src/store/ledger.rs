@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
+use crate::names::Holder;
 use crate::store::coverage::Absence;
 use crate::store::schedules::{EarlierSchedule, StoredSchedule};
 use crate::store::tries::Pausing;
@@ -124,7 +125,7 @@ pub struct OpenRun {
     pub tick: Timestamp,
     /// The run's fence.
     pub fence: u64,
-    /// The term it was claimed under.
+    /// The term it was claimed under; 0 for a job that needs no leader.
     pub term: u64,
     /// The claim's number.
     pub(crate) number: u64,
@@ -134,6 +135,8 @@ pub struct OpenRun {
     pub claimed_at: Timestamp,
     /// Who claimed it.
     pub instance: String,
+    /// The process that did.
+    pub(crate) holder: Holder,
     /// Which try of it this is, from 1.
     pub tries: u32,
     /// When the next try may begin, by the server's clock: this one has failed. `None` while it runs.

@@ -32,6 +32,7 @@ pub(crate) mod request;
 pub(crate) mod roster;
 pub(crate) mod schedules;
 pub(crate) mod tries;
+pub(crate) mod unled;
 
 pub use control::*;
 pub use coverage::{Absence, AbsenceKind, Cover};
@@ -42,6 +43,7 @@ pub use request::*;
 pub use roster::*;
 pub use schedules::{EarlierSchedule, StoredSchedule, Writer};
 pub use tries::*;
+pub use unled::UNLED;
 
 /// The answer of a store, bounded in time by the store itself.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;

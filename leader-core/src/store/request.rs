@@ -164,6 +164,10 @@ pub struct Told {
     pub renewed: Vec<Result<Renewed, StoreError>>,
     /// The runs among those that gave a sign of life that are to end.
     pub replaced: Vec<Replaced>,
+    /// Whether each batch of signs of life was taken, in order.
+    pub beaten: Vec<bool>,
+    /// The runs among them that are no longer their runner's: settled, or tried again by another.
+    pub gone: Vec<Replaced>,
 }
 
 /// A lease that is given back.
@@ -180,7 +184,7 @@ pub struct Release {
     pub draining_since: Option<Timestamp>,
 }
 
-/// A new leader's question.
+/// A new leader's question; with the term [`UNLED`](super::UNLED), that of whoever may run the jobs of a group that need no leader.
 #[derive(Clone, Debug)]
 #[allow(clippy::exhaustive_structs, reason = "an internal message")]
 pub struct TakeOver {
@@ -234,7 +238,7 @@ pub enum TakenOver {
     NotYours,
 }
 
-/// Ticks of one group that are claimed in one step.
+/// Ticks of one group that are claimed in one step; with the term [`UNLED`](super::UNLED), by whoever comes first.
 #[derive(Clone, Debug)]
 #[allow(clippy::exhaustive_structs, reason = "an internal message")]
 pub struct ClaimBatch {

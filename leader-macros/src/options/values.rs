@@ -91,7 +91,15 @@ pub(super) fn checked(row: &Row, expr: Expr) -> syn::Result<Value> {
                 Some(meant) => format!("; did you mean `\"{meant}\"`?"),
                 None => ";".to_owned(),
             };
-            let message = format!("unknown value for `{word}`{meant} expected one of: {}", quoted(words));
+            let others = if row.key == Key::On {
+                "; what runs on the leader alone is annotated with `#[leader_only]`"
+            } else {
+                ""
+            };
+            let message = format!(
+                "unknown value for `{word}`{meant} expected one of: {}{others}",
+                quoted(words)
+            );
             Err(syn::Error::new(text.span(), message))
         }
         (Kind::Word(words), other) => Err(syn::Error::new_spanned(

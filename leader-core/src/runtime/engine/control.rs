@@ -188,7 +188,7 @@ impl Engine {
             ClaimReply::Paused { .. } | ClaimReply::Held { .. } | ClaimReply::Split { .. }
         );
         let outside = matches!(claim.want, Want::Extra(_));
-        let planned = self.groups[index].taken_over == Some(term) && !outside;
+        let planned = self.plans_under(index, term) && !outside;
         if !judged {
             return false;
         }
@@ -201,6 +201,10 @@ impl Engine {
                 if planned && claim.want != Want::Waited {
                     self.planner.answered(job, claim.tick);
                 }
+            }
+            ClaimReply::Held { .. } | ClaimReply::Split { .. } if planned && self.is_watched_elsewhere(job) => {
+                let next = self.with_the_next_tick(now, job);
+                self.planner.leave(job, next);
             }
             ClaimReply::Held { until } if planned => {
                 self.groups[index].control.held.insert(job);

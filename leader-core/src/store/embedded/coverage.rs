@@ -41,6 +41,16 @@ impl Coverage {
         names.last().unwrap_or(job).clone()
     }
 
+    /// Whether a job goes on under another name.
+    pub(super) fn is_moved(&self, job: &JobName) -> bool {
+        self.moved.contains_key(job)
+    }
+
+    /// The job needs no leader: there is none that could lack it.
+    pub(super) fn forget(&mut self, job: &JobName) {
+        self.jobs.remove(job);
+    }
+
     /// Ends what was marked while the job had no leader, and forgets what has been decided since. What a job that nobody had would have
     /// been due is nobody's, whoever led.
     pub(super) fn cover(&mut self, job: &JobName, cursor: Timestamp, now: Timestamp) -> Vec<Absence> {

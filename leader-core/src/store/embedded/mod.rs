@@ -9,8 +9,10 @@ mod paused;
 mod roster;
 mod schedules;
 mod ticks;
+mod told;
 mod tries;
 mod trim;
+mod unled;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,6 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::broadcast;
+use told::Hint;
 
 use crate::clock::{Clock, Moment};
 use crate::names::{GroupName, Holder, JobName, Namespace};
@@ -63,14 +66,6 @@ struct Shared {
     clock: Clock,
     data: Mutex<BTreeMap<Namespace, Data>>,
     told: broadcast::Sender<(Namespace, GroupName, Hint)>,
-}
-
-/// What the instances are told at once.
-#[derive(Clone, Copy, Debug)]
-enum Hint {
-    Released(u64),
-    Asked(u64),
-    Controlled(u64),
 }
 
 /// What the store holds of one namespace.
@@ -269,12 +264,16 @@ impl Store for Embedded {
 
     fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Pin<Box<dyn Future<Output = Told> + Send + '_>> {
         Box::pin(self.later(move |data, time| {
-            let replaced = beats.iter().flat_map(|beats| lease::beat(data, beats, time)).collect();
-            let renewed = renewals.iter().map(|renewal| Ok(lease::renew(data, renewal, time)));
-            Told {
-                renewed: renewed.collect(),
-                replaced,
+            let mut told = Told {
+                beaten: vec![true; beats.len()],
+                ..Told::default()
+            };
+            for beats in &beats {
+                lease::beat(data, beats, time, &mut told);
             }
+            let renewed = renewals.iter().map(|renewal| Ok(lease::renew(data, renewal, time)));
+            told.renewed = renewed.collect();
+            told
         }))
     }
 
@@ -379,21 +378,6 @@ impl Store for Embedded {
     }
 
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let mut told = self.shared.told.subscribe();
-        Box::pin(async move {
-            loop {
-                match told.recv().await {
-                    Ok((namespace, group, hint)) if namespace == self.namespace => match hint {
-                        Hint::Released(term) => ears.released(group.as_str(), term),
-                        Hint::Asked(term) => ears.asked(group.as_str(), term),
-                        Hint::Controlled(number) => ears.controlled(group.as_str(), number),
-                    },
-                    Ok(_) => {}
-                    Err(broadcast::error::RecvError::Lagged(_)) => ears.gap(),
-                    // The sender lives in `self`.
-                    Err(broadcast::error::RecvError::Closed) => return,
-                }
-            }
-        })
+        Box::pin(told::hear(self.shared.told.subscribe(), &self.namespace, ears))
     }
 }

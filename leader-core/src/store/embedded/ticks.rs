@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Data, Group, Time, coverage, paused, schedules, tries};
+use super::{Data, Group, Time, coverage, paused, schedules, tries, unled};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
@@ -16,10 +16,11 @@ use crate::store::request::{
     Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, Passed, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
 use crate::store::tries::Found;
+use crate::store::unled::UNLED;
 
 pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> TakenOver {
     let group = data.groups.entry(request.group.clone()).or_default();
-    if !group.is_held_by(&request.holder, request.term, time.moment) {
+    if !group.may_ask(&request.holder, request.term, time.moment) {
         return TakenOver::NotYours;
     }
     let (mut cursors, mut waiting, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -39,11 +40,18 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         });
         kept.push(schedules::kept(job, text, &request.writer, &request.holder));
         let cursor = job.cursor.unwrap_or(time.wall);
-        absences.push(group.coverage.cover(name, cursor, time.wall));
+        absences.push(if request.term == UNLED {
+            group.coverage.forget(name);
+            Vec::new()
+        } else {
+            group.coverage.cover(name, cursor, time.wall)
+        });
     }
-    let own = renamed.iter().cloned().collect();
-    let elsewhere = request.elsewhere.as_deref();
-    group.coverage.mark_lacked(&own, elsewhere, time.wall);
+    if request.term != UNLED {
+        let own = renamed.iter().cloned().collect();
+        let elsewhere = request.elsewhere.as_deref();
+        group.coverage.mark_lacked(&own, elsewhere, time.wall);
+    }
     TakenOver::Yours {
         now: time.wall,
         late_from: group.late_from,
@@ -59,7 +67,7 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
 
 pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time) -> Claimed {
     let group = data.groups.entry(batch.group.clone()).or_default();
-    if !group.is_held_by(&batch.holder, batch.term, time.moment) {
+    if !group.may_ask(&batch.holder, batch.term, time.moment) {
         return Claimed::NotYours;
     }
     let mut stopped = BTreeMap::new();
@@ -73,7 +81,7 @@ type Stopped = BTreeMap<JobName, ClaimReply>;
 fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut Stopped, time: Time) -> ClaimReply {
     settle_dead(group, batch, claim, time);
     let job = group.jobs.entry(claim.job.clone()).or_default();
-    let same = |run: &&OpenRun| run.again_at.is_none() && run.term == batch.term && run.number == claim.number;
+    let same = |run: &&OpenRun| run.again_at.is_none() && unled::is_own(run, batch) && run.number == claim.number;
     if let Some(run) = job.open.iter().find(same) {
         return ClaimReply::Won { fence: run.fence };
     }
@@ -84,6 +92,10 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut
     }
     let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
     let cursor = job.cursor.map_or(claim.cursor, |cursor| cursor.max(claim.cursor));
+    if (scheduled || claim.want == Want::Adopt) && group.coverage.is_moved(&claim.job) {
+        // It goes on under another name, which the asker has not heard of.
+        return ClaimReply::OtherSchedule;
+    }
     if claim.want == Want::Adopt {
         return schedules::adopt(job, batch, claim, cursor);
     }
@@ -176,6 +188,7 @@ fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> Cl
         },
         claimed_at: time.wall,
         instance: batch.holder.instance().to_owned(),
+        holder: batch.holder.clone(),
         tries: 1,
         again_at: None,
         last: None,
@@ -257,14 +270,14 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
     let verdict = |run: &OpenRun| {
         if run.again_at.is_some()
             || claim.alive.contains(&run.fence)
-            || (run.term == batch.term && run.number == claim.number)
+            || (unled::is_own(run, batch) && run.number == claim.number)
         {
             None
-        } else if run.term == batch.term {
+        } else if unled::is_own(run, batch) {
             (run.number < batch.claiming).then_some(Ran::NotStarted)
         } else {
             let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
-            let silent = time.moment.since(beat) > batch.silence && batch.connected >= batch.silence;
+            let silent = time.moment.since(beat) > batch.silence && unled::connected(batch) >= batch.silence;
             silent.then_some(Ran::Lost)
         }
     };

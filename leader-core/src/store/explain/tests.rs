@@ -61,6 +61,7 @@ pub(super) fn open(tick: &str) -> OpenRun {
         origin: Origin::Schedule,
         claimed_at: at(tick).checked_add(SignedDuration::from_millis(40)).unwrap(),
         instance: "web-2".to_owned(),
+        holder: crate::names::Holder::from_store("web-1#7"),
         tries: 1,
         again_at: None,
         last: None,

@@ -61,16 +61,7 @@ impl fmt::Display for Explanation {
                 }
                 write!(f, "; {} recorded it at {}.", record.instance, record.settled_at)
             }
-            Fate::Blackout { record, calendars } => {
-                f.write_str("did not run, because a blackout calendar covered it")?;
-                names(f, calendars)?;
-                write!(f, "; {} recorded it at {}", record.instance, record.settled_at)?;
-                if calendars.is_empty() {
-                    f.write_str(". No calendar of this instance covers it now.")
-                } else {
-                    f.write_str(".")
-                }
-            }
+            Fate::Blackout { record, calendars } => blackout(f, record, calendars),
             Fate::Fenced(record) => write!(
                 f,
                 "ran on {}, and its result was refused: the run with fence {} had been settled or taken over by another.",
@@ -158,6 +149,17 @@ fn paused(f: &mut fmt::Formatter<'_>, pause: &Pause, group: &str) -> fmt::Result
     match pause.reason.as_str() {
         "" => Ok(()),
         reason => write!(f, " (\"{reason}\")"),
+    }
+}
+
+fn blackout(f: &mut fmt::Formatter<'_>, record: &LedgerRecord, calendars: &[String]) -> fmt::Result {
+    f.write_str("did not run, because a blackout calendar covered it")?;
+    names(f, calendars)?;
+    write!(f, "; {} recorded it at {}", record.instance, record.settled_at)?;
+    if calendars.is_empty() {
+        f.write_str(". No calendar of this instance covers it now.")
+    } else {
+        f.write_str(".")
     }
 }
 

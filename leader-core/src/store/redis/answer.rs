@@ -2,8 +2,10 @@
 
 mod found;
 mod settled;
+mod signs;
 
 pub(super) use settled::{Told, settled};
+pub(super) use signs::beaten;
 
 use std::time::Duration;
 
@@ -141,11 +143,6 @@ pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
         }),
         _ => Err(odd("answer to a renewal")),
     }
-}
-
-/// The fences of runs.
-pub(super) fn fences(value: Value) -> Result<Vec<u64>, StoreError> {
-    texts(value)?.iter().map(|text| number(text)).collect()
 }
 
 pub(super) fn taken_over(value: Value, asked: &[JobName]) -> Result<TakenOver, StoreError> {
@@ -331,6 +328,7 @@ fn open_run(line: &str) -> Result<OpenRun, StoreError> {
         number: number(claim)?,
         claimed_at: instant(claimed)?,
         instance: Holder::from_store(holder).instance().to_owned(),
+        holder: Holder::from_store(holder),
         tries: tries.parse().map_err(|_| odd("open run"))?,
         again_at: (!again.is_empty()).then(|| instant(again)).transpose()?,
         last: ran(last),

@@ -153,13 +153,19 @@ impl Store for RedisStore {
             // Renewals first: they are what time is short for.
             let commands = renewals.iter().map(renew).chain(beats.iter().map(beat)).collect();
             let mut replies = self.query(&self.lease, commands).await;
-            let mut replaced = Vec::new();
+            let (mut replaced, mut gone, mut beaten) = (Vec::new(), Vec::new(), Vec::new());
             for (beats, reply) in beats.iter().zip(replies.drain(renewals.len()..)) {
-                match reply.and_then(answer::fences) {
-                    Ok(fences) => replaced.extend(fences.into_iter().map(|fence| Replaced {
-                        group: beats.group.clone(),
-                        fence,
-                    })),
+                let answer = reply.and_then(answer::beaten);
+                beaten.push(answer.is_ok());
+                let run = |fence| Replaced {
+                    group: beats.group.clone(),
+                    fence,
+                };
+                match answer {
+                    Ok((to_end, others)) => {
+                        replaced.extend(to_end.into_iter().map(run));
+                        gone.extend(others.into_iter().map(run));
+                    }
                     Err(error) => tracing::debug!(%error, "heartbeats of runs were not taken"),
                 }
             }
@@ -167,6 +173,8 @@ impl Store for RedisStore {
             Told {
                 renewed: renewed.collect(),
                 replaced,
+                beaten,
+                gone,
             }
         })
     }

@@ -159,7 +159,7 @@ impl Engine {
         self.planner.release(ended.job);
         self.ended_here(group, ended.job);
         if let Some((job, term)) = ended.resting
-            && self.groups[group].taken_over == Some(term)
+            && self.plans_under(group, term)
         {
             self.planner.resume(job);
         }

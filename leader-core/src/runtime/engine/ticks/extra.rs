@@ -25,8 +25,12 @@ impl Engine {
     }
 
     fn leads(&self, job: usize) -> bool {
-        let state = &self.groups[self.group_of[job]];
-        state.draining.is_none() && state.taken_over.is_some_and(|term| state.gate.trusts(term))
+        let index = self.group_of[job];
+        if self.is_unled(job) {
+            self.races(index)
+        } else {
+            self.leads_group(index)
+        }
     }
 
     /// Claims a run outside the schedule, as soon as there is a place.
@@ -58,7 +62,7 @@ impl Engine {
             meets: None,
         };
         let flight = Flight {
-            batches: vec![(index, self.batch(index, vec![claim]))],
+            batches: vec![(index, self.batch(index, self.is_unled(job), vec![claim]))],
             jobs: vec![vec![job]],
             asker: Some(asker),
             ..Flight::default()

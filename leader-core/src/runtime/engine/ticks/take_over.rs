@@ -10,7 +10,7 @@ use super::coverage::removed_since;
 use crate::clock::Moment;
 use crate::schedule::planner::Gaps;
 use crate::store::coverage::gaps;
-use crate::store::{StoreError, TakeOver, TakenOver, Writer};
+use crate::store::{StoreError, TakeOver, TakenOver, UNLED, Writer};
 
 impl Engine {
     /// Asks for the cursors of a group that is led anew.
@@ -64,6 +64,10 @@ impl Engine {
         sent: Moment,
         answer: Result<TakenOver, StoreError>,
     ) {
+        if term == UNLED {
+            self.unled_read(now, index, sent, answer);
+            return;
+        }
         self.heard(now, &answer);
         let state = &mut self.groups[index];
         let current = state.taken_over == Some(term) && state.draining.is_none();

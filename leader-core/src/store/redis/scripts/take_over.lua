@@ -1,7 +1,7 @@
 -- Reads what a new leader must know of its jobs. A job without a cursor starts now, by the server's clock.
 -- KEYS: 1 lease, 2 state, then one hash for each job, then the coverage and the control; then for each job that had other names its records of runs
 --       and of other ticks, and for each of those names the hash and both records
--- ARGV: 1 holder, 2 term, 3 version and 4 time zones of who writes a schedule, then for each job its schedule; then the jobs that other living
+-- ARGV: 1 holder, 2 term, or 0 for jobs that need no leader, 3 version and 4 time zones of who writes a schedule, then for each job its schedule; then the jobs that other living
 --       instances have, or '*' = not known; the places of the jobs that had other names, each with how many, `place:count`; and the number of jobs
 -- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits or '', what is open: '0' or '-', and for
 --        each run that pauses fence|tick|tries|again|outcome; the schedule in force and what is kept about it; then the number of the
@@ -9,7 +9,8 @@
 --        that go on under others, each with the other: nothing was done
 local held = redis.pcall('GET', KEYS[1])
 local state = redis.call('HMGET', KEYS[2], 'term', 'late_from', 'control', 'led_until', 'foreign')
-if held ~= ARGV[1] or state[1] ~= ARGV[2] then
+local unled = ARGV[2] == '0'
+if not unled and (held ~= ARGV[1] or state[1] ~= ARGV[2]) then
   return { 'not_yours' }
 end
 local time = redis.call('TIME')
@@ -164,11 +165,28 @@ for i = 3, jobs + 2 do
   end
   answer[#answer + 1] = schedule
   answer[#answer + 1] = about or ''
-  cover(name_of(KEYS[i]), cursor)
+  if unled then
+    -- There is no leader that could lack it.
+    redis.pcall('HDEL', coverage, name_of(KEYS[i]))
+    known[name_of(KEYS[i])] = nil
+    absences[#absences + 1] = ''
+  else
+    cover(name_of(KEYS[i]), cursor)
+  end
 end
 answer[#answer + 1] = string.match(state[3] or '', '^%d+$') or '0'
 answer[#answer + 1] = table.concat(absences, '\n')
 
+if unled then
+  for at = #changes - 1, 1, -2 do
+    if not known[changes[at]] then
+      table.remove(changes, at)
+      table.remove(changes, at)
+    end
+  end
+  write_coverage(coverage, changes)
+  return answer
+end
 -- Another implementation has led: where the leader before lacked a job, that goes on.
 if state[5] then
   for name, text in pairs(known) do
