@@ -1,6 +1,7 @@
 //! A handle on a running instance.
 
 mod control;
+mod coverage;
 mod history;
 mod lookup;
 mod schedules;

@@ -47,6 +47,9 @@ pub use job::tick::{Origin, Tick};
 #[cfg(feature = "macros")]
 #[doc = include_str!("docs/leader_only.md")]
 pub use leader_macros::leader_only;
+#[cfg(feature = "macros")]
+#[doc = include_str!("docs/scheduled.md")]
+pub use leader_macros::scheduled;
 pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
 pub use schedule::blackout::Calendar;
 pub use schedule::missed::{Missed, MissedReason};
@@ -58,8 +61,8 @@ pub use store::embedded::Embedded;
 pub use store::explain::{Explanation, Fate, OtherRun};
 pub use store::ledger::{Keep, Trimmed};
 pub use store::{
-    Act, Deed, EarlierSchedule, Finding, FindingKind, Gap, GroupControl, JobLedger, LedgerRecord, OpenRequest, OpenRun,
-    Pause, StoreError, StoreErrorKind, StoredSchedule,
+    Absence, AbsenceKind, Act, Deed, EarlierSchedule, Finding, FindingKind, Gap, GroupControl, JobLedger, LedgerRecord,
+    OpenRequest, OpenRun, Pause, StoreError, StoreErrorKind, StoredSchedule,
 };
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 

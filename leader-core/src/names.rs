@@ -41,6 +41,27 @@ pub const fn checked(name: &'static str) -> &'static str {
     name
 }
 
+/// Checks an earlier name of a job.
+///
+/// # Panics
+/// When it is not legal, or is the job's own.
+#[track_caller]
+pub const fn checked_earlier(old: &'static str, name: &'static str) -> &'static str {
+    let old = checked(old);
+    let (left, right) = (old.as_bytes(), name.as_bytes());
+    let mut same = left.len() == right.len();
+    let mut at = 0;
+    while same && at < left.len() {
+        same = left[at] == right[at];
+        at += 1;
+    }
+    assert!(
+        !same,
+        "`was` is the name that the job has: write the one that it had before, or take `was` out"
+    );
+    old
+}
+
 const fn allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'/' | b'-')
 }

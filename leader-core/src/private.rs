@@ -8,7 +8,7 @@ pub use inventory::submit;
 pub use crate::job::extract::{Extract, ExtractLeading, Given, Needs};
 pub use crate::job::handler::{ExtractHandling, Handler};
 pub use crate::job::output::JobOutput;
-pub use crate::job::record::{BodyFuture, Job, OnLoss, Overlap, Record, Trigger};
+pub use crate::job::record::{BodyFuture, Job, On, OnLoss, Overlap, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
 pub use crate::names::DEFAULT_GROUP;
 pub use crate::schedule::missed::Missed;
@@ -24,6 +24,16 @@ use crate::job::output::JobError;
 #[track_caller]
 pub const fn name(name: &'static str) -> &'static str {
     crate::names::checked(name)
+}
+
+/// A checked earlier name of a job.
+///
+/// # Panics
+/// When the name is not legal, or is the job's own; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn was(old: &'static str, name: &'static str) -> &'static str {
+    crate::names::checked_earlier(old, name)
 }
 
 /// A checked cron trigger.
@@ -178,6 +188,15 @@ where
     R: 'static,
 {
     Box::pin(async move { future.await.map(output) })
+}
+
+/// The future of a job without a gate, with its output made a result.
+pub fn open_body<F, R>(future: F, output: fn(R) -> Result<(), JobError>) -> BodyFuture
+where
+    F: Future<Output = R> + Send + 'static,
+    R: 'static,
+{
+    Box::pin(async move { Ok(output(future.await)) })
 }
 
 /// Name, group and module of every annotated function that was linked.

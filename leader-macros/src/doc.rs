@@ -2,13 +2,14 @@
 
 use proc_macro2::Span;
 use quote::ToTokens;
-use syn::{Attribute, Expr, Lit, LitStr, Meta, parse_quote};
+use syn::{Expr, Lit, LitStr, Meta, parse_quote};
 
+use crate::attribute::Attribute;
 use crate::model::{Model, Trigger};
 use crate::words;
 
 /// The function's attributes with our lines put in: where it runs before the first heading, what it returns at the end.
-pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
+pub(crate) fn with_ours(model: &Model) -> Vec<syn::Attribute> {
     let mut attrs = model.function.attrs.clone();
     let lines: Vec<_> = attrs.iter().map(line).collect();
     let first_doc = lines.iter().position(Option::is_some);
@@ -23,7 +24,7 @@ pub(crate) fn with_ours(model: &Model) -> Vec<Attribute> {
     }
     ours.push(doc(&format!(" {}", where_it_runs(model))));
     let mut errors = Vec::new();
-    if !told_errors {
+    if !told_errors && model.attribute == Attribute::LeaderOnly {
         errors.extend([
             doc(""),
             doc(" # Errors"),
@@ -50,7 +51,12 @@ fn first_heading(lines: &[Option<String>]) -> Option<usize> {
 
 fn where_it_runs(model: &Model) -> String {
     let group = model.group.as_ref().map_or_else(|| "default".to_owned(), written);
+    let place = match model.attribute {
+        Attribute::LeaderOnly => format!("Runs on the leader of group `{group}`"),
+        Attribute::Scheduled => format!("Runs on any one instance of group `{group}`"),
+    };
     let line = match &model.trigger {
+        Some(Trigger::Wrong) if model.attribute == Attribute::Scheduled => return format!("{place}."),
         None | Some(Trigger::Wrong) => return format!("Runs only on the leader of group `{group}`."),
         Some(Trigger::WhileLeading) => {
             return format!("Runs on the leader of group `{group}` for as long as it leads.");
@@ -62,11 +68,11 @@ fn where_it_runs(model: &Model) -> String {
         }
         Some(Trigger::Cron(expr)) => {
             let when = schedule(expr, words::cron).unwrap_or_else(|| format!(", at `{}`", written(expr)));
-            format!("Runs on the leader of group `{group}`{when} ({})", place(model))
+            format!("{place}{when} ({})", reading(model))
         }
         Some(Trigger::Every(expr)) => {
             let when = schedule(expr, words::every).unwrap_or_else(|| format!(", every `{}`", written(expr)));
-            format!("Runs on the leader of group `{group}`{when}")
+            format!("{place}{when}")
         }
     };
     match &model.jitter {
@@ -97,7 +103,7 @@ fn schedule(expr: &Expr, words: fn(&str) -> Option<String>) -> Option<String> {
 }
 
 /// Where and how an expression is read.
-fn place(model: &Model) -> String {
+fn reading(model: &Model) -> String {
     let zone = model.timezone.as_ref().map(|zone| match literal(zone) {
         Some(name) => name,
         None => format!("`{}`", written(zone)),
@@ -124,7 +130,7 @@ fn literal(expr: &Expr) -> Option<String> {
     }
 }
 
-fn line(attr: &Attribute) -> Option<String> {
+fn line(attr: &syn::Attribute) -> Option<String> {
     let Meta::NameValue(meta) = &attr.meta else { return None };
     match &meta.value {
         Expr::Lit(syn::ExprLit {
@@ -134,7 +140,7 @@ fn line(attr: &Attribute) -> Option<String> {
     }
 }
 
-fn doc(line: &str) -> Attribute {
+fn doc(line: &str) -> syn::Attribute {
     let line = LitStr::new(line, Span::mixed_site());
     parse_quote!(#[doc = #line])
 }

@@ -8,15 +8,20 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Expr, Pat, ReturnType, Type, parse_quote};
 
+use crate::attribute::Attribute;
 use crate::diagnostics::at;
 use crate::doc;
 use crate::item::Body;
 use crate::model::{Argument, Model, Trigger, without_impl_trait};
+use crate::scheduled;
 use handler::handler;
 use settings::settings;
 
 pub(crate) fn expand(model: &Model) -> TokenStream {
-    let gated = gated(model);
+    let gated = match model.attribute {
+        Attribute::LeaderOnly => gated(model),
+        Attribute::Scheduled => scheduled::expand(model),
+    };
     let handle = model.trigger.as_ref().map(|trigger| handle(model, trigger));
     quote!(#gated #handle)
 }
@@ -236,13 +241,14 @@ fn job(model: &Model, trigger: &Trigger) -> (TokenStream, TokenStream) {
     let ident = &model.function.sig.ident;
     let output = output(model);
     let settings = settings(model, &mut constants);
+    let made = Ident::new(model.attribute.body(), span);
     let body = if handles {
         // A payload may not be what the handler takes: that is the run's end, and no panic.
         quote_spanned! {span=>
-            #private::handled(|| ::core::result::Result::Ok(#private::body(#ident(#(#extracts?),*), #output)))
+            #private::handled(|| ::core::result::Result::Ok(#private::#made(#ident(#(#extracts?),*), #output)))
         }
     } else {
-        quote_spanned!(span=> #private::body(#ident(#(#extracts),*), #output))
+        quote_spanned!(span=> #private::#made(#ident(#(#extracts),*), #output))
     };
     let job = quote_spanned! {span=>
         .job(
@@ -337,7 +343,7 @@ fn called(model: &Model, converter: &str, place: &impl ToTokens, arguments: &Tok
 }
 
 /// `::leader_core::__private`, lying on `place` wherever the path itself was written.
-fn hidden(model: &Model, place: Span) -> TokenStream {
+pub(crate) fn hidden(model: &Model, place: Span) -> TokenStream {
     let krate = model.krate.to_token_stream().into_iter().map(|mut token| {
         token.set_span(token.span().located_at(place));
         token

@@ -2,12 +2,14 @@
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt};
-use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Signature, Token, Visibility};
+use syn::parse::ParseStream;
+use syn::{Signature, Token, Visibility};
+
+use crate::attribute::Attribute;
 
 #[derive(Clone)]
 pub(crate) struct Function {
-    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) attrs: Vec<syn::Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) sig: Signature,
     pub(crate) body: Body,
@@ -22,9 +24,10 @@ pub(crate) enum Body {
     None(Token![;]),
 }
 
-impl Parse for Function {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let attrs = input.call(Attribute::parse_outer)?;
+impl Function {
+    /// Reads the function that an attribute stands on.
+    pub(crate) fn parse(attribute: Attribute, input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(syn::Attribute::parse_outer)?;
         let vis = input.parse()?;
         let starts_function = input.peek(Token![fn])
             || input.peek(Token![async])
@@ -32,7 +35,7 @@ impl Parse for Function {
             || input.peek(Token![unsafe])
             || input.peek(Token![extern]);
         if !starts_function {
-            return Err(input.error("`#[leader_only]` stands on an `async fn`"));
+            return Err(input.error(format!("{attribute} stands on an `async fn`")));
         }
         let sig = input.parse()?;
         let body = if input.peek(Token![;]) {

@@ -3,6 +3,7 @@
 //! Parse (`options`, `item`) → check (`model`, `needs`) → expand (`expand`, `doc`, `words`): parsing puts out no tokens, expanding finds no
 //! mistakes. Everything below this page works on `proc_macro2` tokens, and is tested without a compiler.
 
+mod attribute;
 mod diagnostics;
 mod doc;
 mod expand;
@@ -11,27 +12,41 @@ mod model;
 mod needs;
 mod options;
 mod payload;
+mod scheduled;
 #[cfg(test)]
 mod tests;
 mod words;
 
+use attribute::Attribute;
 use proc_macro::TokenStream;
 use quote::quote;
+use syn::parse::{ParseStream, Parser};
 
 // Documented where `leader_core` re-exports it, so that the examples are tests of that crate.
 #[allow(missing_docs, reason = "documented at its re-export")]
 #[proc_macro_attribute]
 pub fn leader_only(options: TokenStream, item: TokenStream) -> TokenStream {
-    expanded(options.into(), item.into()).into()
+    expanded(Attribute::LeaderOnly, options.into(), item.into()).into()
+}
+
+#[allow(missing_docs, reason = "documented at its re-export")]
+#[proc_macro_attribute]
+pub fn scheduled(options: TokenStream, item: TokenStream) -> TokenStream {
+    expanded(Attribute::Scheduled, options.into(), item.into()).into()
 }
 
 /// The item comes first, whatever its mistakes are: an editor that sees it keeps working on its body.
-fn expanded(options: proc_macro2::TokenStream, item: proc_macro2::TokenStream) -> proc_macro2::TokenStream {
+fn expanded(
+    attribute: Attribute,
+    options: proc_macro2::TokenStream,
+    item: proc_macro2::TokenStream,
+) -> proc_macro2::TokenStream {
     let mut errors = diagnostics::Errors::default();
-    let options = options::parse(options, &mut errors);
-    let item = match syn::parse2::<item::Function>(item.clone()) {
-        Ok(function) => match model::validate(&options, function, &mut errors) {
-            model::Item::Gated(model) => expand::expand(&model),
+    let options = options::parse(attribute, options, &mut errors);
+    let parser = |input: ParseStream<'_>| item::Function::parse(attribute, input);
+    let item = match parser.parse2(item.clone()) {
+        Ok(function) => match model::validate(attribute, &options, function, &mut errors) {
+            model::Item::Checked(model) => expand::expand(&model),
             model::Item::AsWritten(function) => quote!(#function),
         },
         Err(error) => {

@@ -4,24 +4,27 @@ use proc_macro2::{Ident, Span};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Attribute, Expr, FnArg, LitStr, Pat, PatIdent, Path, ReturnType, Signature, Token, Type, parse_quote};
+use syn::{Expr, FnArg, LitStr, Pat, PatIdent, Path, ReturnType, Signature, Token, Type, parse_quote};
 
+use crate::attribute::Attribute;
 use crate::diagnostics::{Errors, at};
 use crate::item::{Body, Function};
 use crate::needs;
 use crate::options::{Key, Options, Value};
 use crate::payload;
+use crate::scheduled;
 
 /// What the item becomes.
 pub(crate) enum Item {
-    /// It is put out again as it was: gating it would only add errors to the one already told.
+    /// It is put out again as it was: what else would be made of it would only add errors to the one already told.
     AsWritten(Box<Function>),
-    /// It is gated.
-    Gated(Box<Model>),
+    /// It is gated, or scheduled.
+    Checked(Box<Model>),
 }
 
-/// A function that can be gated.
+/// A function that can be gated, or scheduled.
 pub(crate) struct Model {
+    pub(crate) attribute: Attribute,
     pub(crate) function: Function,
     /// The core crate.
     pub(crate) krate: Path,
@@ -41,6 +44,8 @@ pub(crate) struct Model {
     pub(crate) max_age: Option<Expr>,
     /// The calendars on whose days it does not run.
     pub(crate) except: Vec<Expr>,
+    /// The names that it had before.
+    pub(crate) was: Vec<Expr>,
     /// The variants of `Missed` and `OnLoss`.
     pub(crate) missed: Option<Ident>,
     pub(crate) overlap: Option<Ident>,
@@ -66,16 +71,16 @@ pub(crate) enum Trigger {
 pub(crate) struct Argument {
     pub(crate) name: Ident,
     /// What stands on the `let` that brings it into the body.
-    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) attrs: Vec<syn::Attribute>,
     pub(crate) pattern: Pat,
     pub(crate) ty: Type,
 }
 
 /// Checks everything and tells every mistake.
-pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut Errors) -> Item {
-    needs::check(options, errors);
-    check_attributes(&function, errors);
-    if !can_be_gated(&function, errors) {
+pub(crate) fn validate(attribute: Attribute, options: &Options, mut function: Function, errors: &mut Errors) -> Item {
+    needs::check(attribute, options, errors);
+    check_attributes(attribute, &function, errors);
+    if !can_be(attribute, &function, errors) {
         without_what_rustc_refuses(&mut function.sig);
         return Item::AsWritten(Box::new(function));
     }
@@ -89,6 +94,8 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
             (Value::Flag, _) => Trigger::WhileLeading,
             _ => Trigger::Wrong,
         });
+    let scheduled = attribute == Attribute::Scheduled;
+    let trigger = trigger.or(scheduled.then_some(Trigger::Wrong));
     let is_job = trigger.is_some();
     // A type beside the function would be a further error where only methods may stand.
     let method = function.sig.receiver().is_some();
@@ -105,9 +112,17 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         Value::Literal(ref word) => Some(word.clone()),
         _ => None,
     };
+    let texts = |key| match options.get(key).map(|given| &given.value) {
+        Some(Value::Texts(names)) => names.clone(),
+        _ => Vec::new(),
+    };
     let given_name = word(Key::Name);
-    let own_name = &function.sig.ident;
-    Item::Gated(Box::new(Model {
+    let own_name = function.sig.ident.clone();
+    // What is scheduled stays as it was written.
+    let (mut other, gated) = (function.sig.clone(), &mut function.sig);
+    let arguments = arguments(if scheduled { &mut other } else { gated });
+    Item::Checked(Box::new(Model {
+        attribute,
         krate: krate(options),
         own_name: given_name.is_none(),
         name: given_name.unwrap_or_else(|| LitStr::new(&own_name.unraw().to_string(), own_name.span())),
@@ -121,15 +136,13 @@ pub(crate) fn validate(options: &Options, mut function: Function, errors: &mut E
         missed: word(Key::Missed).as_ref().map(variant),
         max_missed: text(Key::MaxMissed),
         max_age: text(Key::MaxAge),
-        except: match options.get(Key::Except).map(|given| &given.value) {
-            Some(Value::Texts(names)) => names.clone(),
-            _ => Vec::new(),
-        },
+        except: texts(Key::Except),
+        was: texts(Key::Was),
         overlap: word(Key::Overlap).as_ref().map(variant),
         on_loss: word(Key::OnLoss).as_ref().map(variant),
         retries: text(Key::Retries),
         backoff: text(Key::Backoff),
-        arguments: arguments(&mut function.sig),
+        arguments,
         faulty: !errors.is_empty(),
         function,
     }))
@@ -151,22 +164,30 @@ fn variant(word: &LitStr) -> Ident {
 }
 
 /// Attributes that stand below ours see the function that we have made of it.
-fn check_attributes(function: &Function, errors: &mut Errors) {
+fn check_attributes(attribute: Attribute, function: &Function, errors: &mut Errors) {
     for attr in &function.attrs {
         let path = attr.path();
         let Some(last) = path.segments.last() else { continue };
         let written = path.to_token_stream().to_string().replace(' ', "");
         match last.ident.to_string().as_str() {
-            "leader_only" => errors.on(path, "`#[leader_only]` is written twice"),
+            name @ ("leader_only" | "scheduled") => errors.on(
+                path,
+                if attribute.to_string().contains(name) {
+                    format!("{attribute} is written twice")
+                } else {
+                    format!("{attribute} and `#[{written}]` exclude each other: a job runs on the leader, or on any instance")
+                },
+            ),
             "main" | "test" => errors.on(
                 path,
                 format!(
-                    "`#[{written}]` makes a function that is not async, and only an `async fn` can be gated: \
-                     put `#[leader_only]` on a function of its own and call that one from here"
+                    "`#[{written}]` makes a function that is not async, and only an `async fn` can be {}: \
+                     put {attribute} on a function of its own and call that one from here",
+                    attribute.done()
                 ),
             ),
             // Below, it would log every skipped call as an error of the body.
-            "instrument" if wants_result(attr) => errors.on(
+            "instrument" if attribute == Attribute::LeaderOnly && wants_result(attr) => errors.on(
                 path,
                 format!(
                     "`#[{written}]` with `err` or `ret` needs the body's own result: write it above `#[leader_only]`"
@@ -177,7 +198,7 @@ fn check_attributes(function: &Function, errors: &mut Errors) {
     }
 }
 
-fn wants_result(attr: &Attribute) -> bool {
+fn wants_result(attr: &syn::Attribute) -> bool {
     let mut found = false;
     // What cannot be read as a list is left to the attribute itself.
     let _ = attr.parse_nested_meta(|meta| {
@@ -194,7 +215,10 @@ fn wants_result(attr: &Attribute) -> bool {
     found
 }
 
-fn can_be_gated(function: &Function, errors: &mut Errors) -> bool {
+fn can_be(attribute: Attribute, function: &Function, errors: &mut Errors) -> bool {
+    if attribute == Attribute::Scheduled {
+        return scheduled::can_be(function, errors);
+    }
     let sig = &function.sig;
     let mut refused = false;
     let mut refuse = |tokens: &dyn ToTokens, message: &str| {
@@ -240,7 +264,7 @@ fn can_be_gated(function: &Function, errors: &mut Errors) -> bool {
     !refused
 }
 
-fn is_future(ty: &Type) -> bool {
+pub(crate) fn is_future(ty: &Type) -> bool {
     let text = ty.to_token_stream().to_string();
     matches!(ty, Type::ImplTrait(_)) && text.contains("Future") || text.contains("Pin <") && text.contains("Future")
 }

@@ -1,7 +1,9 @@
 //! What options need of each other.
 
+use proc_macro2::Span;
 use syn::{Expr, ExprLit, Lit};
 
+use crate::attribute::Attribute;
 use crate::diagnostics::Errors;
 use crate::options::{Key, Options, Value};
 
@@ -20,11 +22,12 @@ const NEED_SCHEDULE: &[Key] = &[
     Key::Retries,
     Key::Backoff,
     Key::Except,
+    Key::Was,
 ];
 const NO_TICKS: &str = "a `while_leading` body has no ticks; it lives as long as the leadership";
 
 /// One trigger, and no option that it has no use for.
-pub(crate) fn check(options: &Options, errors: &mut Errors) {
+pub(crate) fn check(attribute: Attribute, options: &Options, errors: &mut Errors) {
     let mut triggers = options.among(TRIGGERS);
     let first = triggers.next();
     for further in triggers {
@@ -35,6 +38,12 @@ pub(crate) fn check(options: &Options, errors: &mut Errors) {
         );
     }
     let first = first.map(|first| first.key);
+    if attribute == Attribute::Scheduled {
+        check_scheduled(options, errors);
+        if first.is_none() {
+            return;
+        }
+    }
     if options.get(Key::Cron).is_none() {
         for given in options.among(NEED_CRON) {
             let word = given.key.word();
@@ -46,6 +55,11 @@ pub(crate) fn check(options: &Options, errors: &mut Errors) {
     }
     let message = match first {
         Some(Key::Cron | Key::Every | Key::Handler) => {
+            if let (Some(Key::Handler), Some(was)) = (first, options.get(Key::Was)) {
+                let message = "`was` needs `cron` or `every`: the schedules of a handler know it by its name; `name = \"..\"` keeps that when the \
+                               function is renamed";
+                errors.on(&was.at, message.to_owned());
+            }
             check_missed(options, errors);
             check_backoff(options, errors);
             return;
@@ -56,6 +70,30 @@ pub(crate) fn check(options: &Options, errors: &mut Errors) {
     for given in options.among(NEED_SCHEDULE) {
         let word = given.key.word();
         errors.on(&given.at, format!("`{word}` needs `cron` or `every`: {message}"));
+    }
+}
+
+/// Where the ticks run, and that there are any.
+fn check_scheduled(options: &Options, errors: &mut Errors) {
+    let mut lacking = Vec::new();
+    if options.get(Key::On).is_none() {
+        let on = Key::On.example();
+        lacking.push(format!(
+            "`on`, which says where its ticks run: write `{on}` for whatever instance comes first"
+        ));
+    }
+    if options.among(TRIGGERS).next().is_none() {
+        lacking.push(format!(
+            "a schedule: add `{}` or `{}`",
+            Key::Cron.example(),
+            Key::Every.example()
+        ));
+    }
+    for lacking in lacking {
+        errors.add(syn::Error::new(
+            Span::call_site(),
+            format!("`#[scheduled]` needs {lacking}"),
+        ));
     }
 }
 

@@ -7,6 +7,7 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Expr, LitStr, Path, Token};
 
+use crate::attribute::Attribute;
 use crate::diagnostics::{Errors, listed, nearest};
 use crate::words;
 use values::{checked, ungroup};
@@ -16,6 +17,7 @@ use values::{checked, ungroup};
 pub(crate) enum Key {
     Group,
     Name,
+    Was,
     Cron,
     Every,
     WhileLeading,
@@ -33,6 +35,7 @@ pub(crate) enum Key {
     Retries,
     Backoff,
     Except,
+    On,
     Crate,
 }
 
@@ -74,6 +77,8 @@ const fn row(key: Key, word: &'static str, kind: Kind, example: &'static str) ->
 
 /// What other libraries call an option of ours.
 const ELSEWHERE: &[(&str, &str)] = &[
+    ("renamed_from", "was"),
+    ("aliases", "was"),
     ("tz", "timezone"),
     ("zone", "timezone"),
     ("schedule", "cron"),
@@ -85,6 +90,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 const TABLE: &[Row] = &[
     row(Key::Group, "group", Kind::Text, "group = \"cleanup\""),
     row(Key::Name, "name", Kind::Literal, "name = \"purge-sessions\""),
+    row(Key::Was, "was", Kind::Texts, "was = \"purge\""),
     row(Key::Cron, "cron", Kind::Text, "cron = \"*/5 * * * *\""),
     row(Key::Every, "every", Kind::Text, "every = \"30s\""),
     row(Key::WhileLeading, "while_leading", Kind::Flag, "while_leading"),
@@ -117,6 +123,7 @@ const TABLE: &[Row] = &[
     row(Key::Retries, "retries", Kind::Number, "retries = 3"),
     row(Key::Backoff, "backoff", Kind::Text, "backoff = \"1s\""),
     row(Key::Except, "except", Kind::Texts, "except = \"holidays\""),
+    row(Key::On, "on", Kind::Word(&["any"]), "on = \"any\""),
     row(Key::Crate, "crate", Kind::Path, "crate = ::leader_core"),
 ];
 
@@ -175,11 +182,11 @@ impl Options {
 }
 
 /// Reads the options; mistakes go to `errors`, the rest is kept.
-pub(crate) fn parse(tokens: TokenStream, errors: &mut Errors) -> Options {
+pub(crate) fn parse(attribute: Attribute, tokens: TokenStream, errors: &mut Errors) -> Options {
     let mut options = Options::default();
     let parser = |input: ParseStream<'_>| {
         while !input.is_empty() {
-            match option(input, errors) {
+            match option(attribute, input, errors) {
                 Ok(given) => match options.get(given.key) {
                     Some(_) => errors.on(&given.at, format!("`{}` is given twice", given.key.word())),
                     None => options.0.push(given),
@@ -212,7 +219,7 @@ fn skip_to_comma(input: ParseStream<'_>) {
     }
 }
 
-fn option(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Given> {
+fn option(attribute: Attribute, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Given> {
     if !input.peek(Ident::peek_any) {
         let message = if let Some(text) = input.fork().parse::<Option<LitStr>>()? {
             let value = text.value();
@@ -229,7 +236,7 @@ fn option(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Given> {
     let at = input.call(Ident::parse_any)?;
     let word = at.unraw().to_string();
     let Some(row) = TABLE.iter().find(|row| row.word == word) else {
-        let known = || TABLE.iter().map(|row| row.word);
+        let known = || TABLE.iter().filter(|row| attribute.has(row.key)).map(|row| row.word);
         let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
         let meant = match elsewhere.map(|(_, ours)| *ours).or_else(|| nearest(&word, known())) {
             Some(meant) => format!("; did you mean `{meant}`?"),
@@ -239,6 +246,9 @@ fn option(input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Given> {
         return Err(syn::Error::new(at.span(), message));
     };
     let key = row.key;
+    if !attribute.has(key) {
+        return Err(syn::Error::new(at.span(), attribute.lacks(key)));
+    }
     let value = value(input, row, &at, errors)?;
     Ok(Given { key, at, value })
 }

@@ -1,13 +1,16 @@
 //! What the attribute puts out, by snapshot, and every mistake of the option table.
 
+mod scheduled;
+
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;
 
+use crate::attribute::Attribute;
 use crate::diagnostics::Errors;
 use crate::options::{self, Key};
 
 fn expanded(options: &str, item: &str) -> TokenStream {
-    crate::expanded(parsed(options), parsed(item))
+    crate::expanded(Attribute::LeaderOnly, parsed(options), parsed(item))
 }
 
 fn parsed(tokens: &str) -> TokenStream {
@@ -436,7 +439,7 @@ fn a_handler_has_every_policy_and_one_payload() {
                retries = 2, backoff = \"1s\", on_loss = \"finish\", except = \"a\"";
     let of = "async fn f(tick: Tick, Payload(report): Payload<Report>) {}";
     assert!(mistakes(all, of).is_empty());
-    let put_out = crate::expanded(parsed("handler"), parsed(of)).to_string();
+    let put_out = crate::expanded(Attribute::LeaderOnly, parsed("handler"), parsed(of)).to_string();
     assert!(
         put_out.contains("Handler for f { type Payload = Report ; }"),
         "{put_out}"
@@ -445,7 +448,7 @@ fn a_handler_has_every_policy_and_one_payload() {
         put_out.contains("extract_handling :: < Payload < Report > , f > (given) ?"),
         "{put_out}"
     );
-    let nothing = crate::expanded(parsed("handler"), parsed(FUNCTION)).to_string();
+    let nothing = crate::expanded(Attribute::LeaderOnly, parsed("handler"), parsed(FUNCTION)).to_string();
     assert!(nothing.contains("type Payload = () ;"), "{nothing}");
 
     assert_eq!(
@@ -507,7 +510,7 @@ fn a_function_with_wrong_options_keeps_its_gate() {
                 }
             }
             ::core::compile_error! {
-                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `cron`, `every`, `while_leading`, `handler`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `except`, `crate`"
+                "unknown option `crn`; did you mean `cron`? expected one of: `group`, `name`, `was`, `cron`, `every`, `while_leading`, `handler`, `timezone`, `days`, `jitter`, `timeout`, `grace`, `missed`, `max_missed`, `max_age`, `overlap`, `on_loss`, `retries`, `backoff`, `except`, `crate`"
             }
         "#]],
     );
@@ -629,7 +632,7 @@ fn a_function_that_cannot_be_gated_stays_as_it_was() {
 
 #[test]
 fn every_key_has_its_row_and_its_example_is_right() {
-    for (key, word, example) in options::words() {
+    for (key, word, example) in options::words().filter(|(key, ..)| Attribute::LeaderOnly.has(*key)) {
         assert_eq!((key.word(), key.example()), (word, example));
         let needed = match key {
             Key::Timezone | Key::Days => r#"cron = "0 9 1-7 * MON", "#,
@@ -642,7 +645,8 @@ fn every_key_has_its_row_and_its_example_is_right() {
             | Key::Overlap
             | Key::OnLoss
             | Key::Retries
-            | Key::Except => r#"every = "1h", "#,
+            | Key::Except
+            | Key::Was => r#"every = "1h", "#,
             Key::Backoff => r#"every = "1h", retries = 3, "#,
             _ => "",
         };
@@ -659,7 +663,7 @@ fn every_key_has_its_row_and_its_example_is_right() {
 
 #[test]
 fn a_wrong_value_is_the_only_thing_told_of_its_option() {
-    for (key, word, example) in options::words() {
+    for (key, word, example) in options::words().filter(|(key, ..)| Attribute::LeaderOnly.has(*key)) {
         let wrong: &[&str] = match key {
             Key::WhileLeading => &["while_leading = true", "while_leading(true)"],
             Key::Handler => &["handler = true", "handler(true)"],
@@ -671,7 +675,11 @@ fn a_wrong_value_is_the_only_thing_told_of_its_option() {
                 .strip_prefix(word)
                 .map_or_else(|| format!("{word}{value}"), |_| (*value).to_owned());
             let mut errors = Errors::default();
-            let options = options::parse(parsed(&format!("{option}, every = \"1h\", colour = 1")), &mut errors);
+            let options = options::parse(
+                Attribute::LeaderOnly,
+                parsed(&format!("{option}, every = \"1h\", colour = 1")),
+                &mut errors,
+            );
             assert!(options.get(key).is_some(), "{option}: counts as given");
             let told = errors.into_compile_errors().to_string();
             let count = told.matches("compile_error").count();
@@ -708,13 +716,40 @@ fn calendars_are_one_name_or_several() {
         ["`except` needs `cron` or `every`: a `while_leading` body has no ticks; it lives as long as the leadership"]
     );
     let mut errors = Errors::default();
-    let options = options::parse(parsed("every = \"1h\", except = [\"holidays\", FREEZE]"), &mut errors);
+    let options = options::parse(
+        Attribute::LeaderOnly,
+        parsed("every = \"1h\", except = [\"holidays\", FREEZE]"),
+        &mut errors,
+    );
     assert!(options.get(Key::Except).is_some() && errors.is_empty());
+}
+
+#[test]
+fn earlier_names_are_one_or_several() {
+    let with = |value: &str| mistakes(&format!("every = \"1h\", was = {value}"), FUNCTION);
+    for right in ["\"purge\"", "OLD", "[\"purge\", OLD]"] {
+        assert!(with(right).is_empty(), "{right}");
+    }
+    for (wrong, told) in [
+        ("[]", "`was` names nothing: write `was = \"purge\"`, or take it out"),
+        ("[\"a\", \"a\"]", "`a` is named twice"),
+        (
+            "7",
+            "`was` takes a string or a constant, or several: write `was = \"purge\"` or `was = [\"purge\", \"sweep\"]`",
+        ),
+    ] {
+        assert_eq!(with(wrong), [told], "{wrong}");
+    }
+    assert_eq!(
+        mistakes("was = \"a\"", FUNCTION),
+        ["`was` needs `cron` or `every`: add `cron = \"*/5 * * * *\"` or `every = \"30s\"`"]
+    );
 }
 
 #[test]
 fn the_nearest_word_is_offered() {
     for (typo, meant) in [
+        ("renamed_from", "was"),
         ("gruop", "group"),
         ("crn", "cron"),
         ("corn", "cron"),

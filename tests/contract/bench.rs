@@ -7,8 +7,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
     Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, End, JobLedger, Overlap, Passed, PassedAs,
-    RedisStore, Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Verdict, Want,
-    Writer, in_namespace, keeping,
+    RedisStore, Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Told, Verdict,
+    Want, Writer, in_namespace, keeping,
 };
 use leader_core::{Embedded, GroupName, Holder, InstanceId, JobName, Keep, Namespace, Ran};
 use leader_tests::RedisServer;
@@ -167,9 +167,15 @@ impl Bench {
 
     /// Gives signs of life; the runs that are to end.
     pub(crate) async fn beats(&self, beats: Beats) -> Vec<Replaced> {
+        self.told(beats).await.replaced
+    }
+
+    /// The same, with everything that is told.
+    pub(crate) async fn told(&self, beats: Beats) -> Told {
         let told = self.store.renew(Vec::new(), vec![beats]).await;
         assert!(told.renewed.is_empty());
-        told.replaced
+        assert_eq!(told.beaten, [true]);
+        told
     }
 
     pub(crate) async fn release(&self, holder: &Holder, term: u64, draining_since: Option<Timestamp>) {
@@ -190,6 +196,8 @@ impl Bench {
             jobs: jobs.iter().map(|name| job(name)).collect(),
             schedules: jobs.iter().map(|_| SCHEDULE.into()).collect(),
             writer: Writer::default(),
+            elsewhere: None,
+            was: Vec::new(),
         };
         self.store.take_over(request).await.unwrap()
     }

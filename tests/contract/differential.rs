@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use leader_core::__seam::{
-    Act, ActRequest, Acted, Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply, Claimed, Deed, End,
-    Enrolled, Entry, Found, Further, Gap, JobLedger, Meets, Overlap, Passed, PassedAs, Pause, Pausing, Release,
-    Renewal, Renewed, SettleBatch, Settled, StoredSchedule, TakeOver, TakenOver, Verdict, Want, Writer,
+    Absence, AbsenceKind, Act, ActRequest, Acted, Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply,
+    Claimed, Cover, Deed, End, Enrolled, Entry, Found, Further, Gap, JobLedger, Meets, Overlap, Passed, PassedAs,
+    Pause, Pausing, Release, Renewal, Renewed, Replaced, SettleBatch, Settled, StoredSchedule, TakeOver, TakenOver,
+    Verdict, Want, Writer,
 };
 use leader_core::{GroupName, Holder, Keep, MissedReason, Origin, Outcome, Ran, ServiceName};
 
@@ -23,7 +24,8 @@ use crate::bench::{Bench, LONG, after, group, holder, job, process};
 const SEQUENCES: u64 = 25;
 const LENGTH: u32 = 160;
 /// The last one is mostly made at run time.
-const JOBS: [&str; 3] = ["one", "two", "three"];
+const JOBS: [&str; 4] = ["one", "two", "was", MADE];
+const MADE: &str = "three";
 /// What the stores compare, and need not understand.
 const SCHEDULES: [&str; 3] = [
     "every 1s",
@@ -220,6 +222,8 @@ struct Pair {
     fences: Vec<(GroupName, &'static str, Minted)>,
     /// The cursor as last told.
     cursors: BTreeMap<(GroupName, &'static str), At>,
+    /// The names under which jobs are kept, as last told.
+    names: BTreeMap<(GroupName, &'static str), &'static str>,
     /// The schedule as last told.
     kept: BTreeMap<(GroupName, &'static str), String>,
     number: u64,
@@ -245,6 +249,7 @@ impl Pair {
             fences: Vec::new(),
             cursors: BTreeMap::new(),
             kept: BTreeMap::new(),
+            names: BTreeMap::new(),
             number: 0,
             revisions: [0; 2],
             requests: Vec::new(),
@@ -282,7 +287,8 @@ impl Pair {
             41..=71 => self.claim().await,
             72..=85 => self.settle().await,
             86..=89 => self.beat().await,
-            90..=92 => self.enrol().await,
+            90..=91 => self.enrol().await,
+            92 => self.cover().await,
             93..=96 => self.act().await,
             100..=105 => self.make().await,
             _ => self.compare_ledgers().await,
@@ -315,6 +321,15 @@ impl Pair {
             .unwrap_or_default();
         let term = (!terms.is_empty()).then(|| *self.choice.of(&terms));
         (group, holder, term)
+    }
+
+    /// Who asks for ticks: a leader, or whoever needs none to.
+    fn asker(&mut self) -> (GroupName, Holder, Option<Minted>) {
+        if self.choice.chance(25) {
+            let (group, holder) = self.who();
+            return (group, holder, None);
+        }
+        self.leader()
     }
 
     fn numbers(&self, minted: Option<Minted>) -> [u64; 2] {
@@ -367,9 +382,8 @@ impl Pair {
             };
             answers.push((word, names.number(&group, term), remains, answer.holder, answer.oddity));
         }
-        if short {
-            tokio::time::sleep(OVER).await;
-        }
+        // An end of one lead is no other instant in one store that it is not in the other.
+        tokio::time::sleep(if short { OVER } else { INSTANT * 2 }).await;
         let what =
             format!("campaign {group} {holder} known {known:?} short {short} only one {only_one} yields {yields:?}");
         let (word, term, ..) = self.agree(&what, both(answers));
@@ -459,17 +473,44 @@ impl Pair {
     }
 
     async fn take_over(&mut self) {
-        let (group, holder, term) = self.leader();
+        let (group, holder, term) = self.asker();
         let asked = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
+        if self.take_over_as((group.clone(), holder.clone(), term), asked).await {
+            // What has another name since is asked for by that, as an engine does.
+            for name in JOBS {
+                self.take_over_as((group.clone(), holder.clone(), term), vec![name])
+                    .await;
+            }
+        }
+    }
+
+    /// Whether something may have been renamed.
+    async fn take_over_as(
+        &mut self,
+        (group, holder, term): (GroupName, Holder, Option<Minted>),
+        asked: Vec<&'static str>,
+    ) -> bool {
         let made = !self.choice.chance(10);
         let schedules: Vec<_> = asked
             .iter()
             .map(|name| match *self.choice.of(&SCHEDULES) {
-                _ if made && *name == JOBS[2] => "",
+                _ if made && *name == MADE => "",
                 text => text,
             })
             .collect();
         let version = *self.choice.of(&VERSIONS);
+        let elsewhere = self.elsewhere();
+        // Seldom, so that jobs have a past of their own.
+        let was: Vec<_> = (asked.iter())
+            .map(|name| {
+                if asked.len() > 1 && *name != MADE && self.choice.chance(15) {
+                    self.choice.of(&[&JOBS[1..3], &JOBS[2..3], &JOBS[..2]]).to_vec()
+                } else {
+                    Vec::new()
+                }
+            })
+            .collect();
+        tokio::time::sleep(INSTANT * 2).await;
         let mut answers = Vec::new();
         for (side, term) in self.numbers(term).into_iter().enumerate() {
             let (bench, names) = &mut self.sides[side];
@@ -480,6 +521,13 @@ impl Pair {
                 jobs: asked.iter().map(|name| job(name)).collect(),
                 schedules: schedules.iter().map(|text| (*text).into()).collect(),
                 writer: Writer::new(version, "2026f"),
+                elsewhere: elsewhere
+                    .as_ref()
+                    .map(|names| names.iter().map(|name| job(name)).collect()),
+                was: was
+                    .iter()
+                    .map(|names| names.iter().map(|name| job(name)).collect())
+                    .collect(),
             };
             answers.push(match bench.store.take_over(request).await.unwrap() {
                 TakenOver::Yours {
@@ -489,6 +537,8 @@ impl Pair {
                     open,
                     schedules,
                     control,
+                    absences,
+                    kept: names_kept,
                     ..
                 } => {
                     let cursors: Vec<_> = cursors.into_iter().map(|cursor| names.instant(cursor)).collect();
@@ -496,7 +546,9 @@ impl Pair {
                     let open: Vec<_> = open.iter().map(|open| Open::of(open, &group, names)).collect();
                     let kept: Vec<_> = schedules.iter().map(|kept| Kept::of(kept, names)).collect();
                     let control = names.act(&group, control);
+                    let absences: Vec<_> = absences.iter().map(|all| Absent::all(all, names)).collect();
                     Some((
+                        (absences, names_kept),
                         late_from.map(|at| names.instant(at)),
                         cursors,
                         waiting,
@@ -511,13 +563,21 @@ impl Pair {
         // A server that answers within one millisecond tells two jobs the same now, the other may not.
         tokio::time::sleep(INSTANT * 2).await;
         let answer = self.agree(
-            &format!("take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?}"),
+            &format!(
+                "take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?} {elsewhere:?} was {was:?}"
+            ),
             both(answers),
         );
+        let names_kept = answer.as_ref().map(|((_, kept), ..)| kept.clone()).unwrap_or_default();
+        for (name, kept) in asked.iter().zip(names_kept) {
+            let kept = JOBS.into_iter().find(|job| *job == kept.as_str()).unwrap();
+            self.names.insert((group.clone(), name), kept);
+        }
+        let led = answer.is_some();
         for (name, cursor) in asked.iter().zip(
             answer
                 .as_ref()
-                .map(|(_, cursors, ..)| cursors.clone())
+                .map(|(_, _, cursors, ..)| cursors.clone())
                 .unwrap_or_default(),
         ) {
             self.cursors.insert((group.clone(), name), cursor);
@@ -525,6 +585,36 @@ impl Pair {
         for (name, kept) in asked.iter().zip(answer.map(|(.., kept)| kept).unwrap_or_default()) {
             self.kept.insert((group.clone(), name), kept.text);
         }
+        led && asked.len() > 1
+    }
+
+    /// What others have, as the leader knows it.
+    fn elsewhere(&mut self) -> Option<Vec<&'static str>> {
+        let some = [&JOBS[..], &JOBS[..1], &JOBS[1..], &[]];
+        self.choice.chance(80).then(|| self.choice.of(&some).to_vec())
+    }
+
+    async fn cover(&mut self) {
+        let (group, holder, term) = self.leader();
+        let own = self.choice.of(&[&JOBS[..], &JOBS[..1], &JOBS[1..], &[]]).to_vec();
+        let elsewhere = self.elsewhere();
+        tokio::time::sleep(INSTANT * 2).await;
+        let mut answers = Vec::new();
+        for (side, term) in self.numbers(term).into_iter().enumerate() {
+            let request = Cover {
+                group: group.clone(),
+                holder: holder.clone(),
+                term,
+                jobs: own.iter().map(|name| job(name)).collect(),
+                elsewhere: elsewhere
+                    .as_ref()
+                    .map(|names| names.iter().map(|name| job(name)).collect()),
+            };
+            answers.push(self.sides[side].0.store.cover(request).await.unwrap());
+        }
+        tokio::time::sleep(INSTANT * 2).await;
+        let what = format!("cover {group} {holder} {term:?} {own:?} {elsewhere:?}");
+        self.agree(&what, both(answers));
     }
 
     /// Mostly the run that a request asks for, as a leader claims it.
@@ -643,6 +733,7 @@ impl Pair {
         };
         let (mut name, mut tick, mut want) = (name, tick, want);
         let meets = self.meets(group, ahead, &mut name, &mut tick, &mut want);
+        name = self.names.get(&(group.clone(), name)).copied().unwrap_or(name);
         let schedule = self.planned_by(group, name);
         let adopts = if want == Want::Adopt {
             *self.choice.of(&SCHEDULES)
@@ -683,7 +774,7 @@ impl Pair {
     }
 
     async fn claim(&mut self) {
-        let (group, holder, term) = self.leader();
+        let (group, holder, term) = self.asker();
         let sizes = [0, 1, 1, 1, 1, 2, 3, 5, 140];
         let count = *self.choice.of(&sizes);
         let mut wishes: Vec<Wish> = Vec::new();
@@ -834,8 +925,12 @@ impl Pair {
                 group: group.clone(),
                 fences: fences.iter().map(|fence| names.numbers[fence.0].1).collect(),
             };
-            let replaced = bench.beats(beats).await.into_iter();
-            answers.push(replaced.map(|run| names.number(&group, run.fence)).collect::<Vec<_>>());
+            let told = bench.told(beats).await;
+            let mut fences = |runs: Vec<Replaced>| {
+                let fences = runs.into_iter().map(|run| names.number(&group, run.fence));
+                fences.collect::<Vec<_>>()
+            };
+            answers.push((fences(told.replaced), fences(told.gone)));
         }
         self.agree(&format!("beat {group} {fences:?}"), both(answers));
     }
@@ -1130,6 +1225,24 @@ struct Ledger {
     schedule: Option<Kept>,
     schedules: Vec<(Kept, At)>,
     made: (Option<String>, Option<At>),
+    absences: Vec<Absent>,
+}
+
+/// A span in which no leader could decide.
+#[derive(Debug, PartialEq)]
+struct Absent(AbsenceKind, At, Option<At>);
+
+impl Absent {
+    fn all(absences: &[Absence], names: &mut Names) -> Vec<Self> {
+        let mut one = |absence: &Absence| {
+            Self(
+                absence.kind,
+                names.instant(absence.from),
+                absence.until.map(|at| names.instant(at)),
+            )
+        };
+        absences.iter().map(&mut one).collect()
+    }
 }
 
 #[derive(Debug, PartialEq)]
@@ -1209,6 +1322,7 @@ impl Ledger {
             made: (ledger.handler.clone(), ledger.retired.map(|at| names.instant(at))),
             schedule: ledger.schedule.as_ref().map(|kept| Kept::of(kept, names)),
             schedules,
+            absences: Absent::all(&ledger.absences, names),
             since: ledger.since.map(|at| names.instant(at)),
             cursor: ledger.cursor.map(|at| names.instant(at)),
             counts: ledger.counts.clone(),

@@ -66,6 +66,8 @@ async fn list(bench: &Bench, after: u64) -> MadeList {
 /// What a leader hears of jobs that were made at run time.
 async fn take_over(bench: &Bench, holder: &Holder, term: u64, name: &str) -> (Timestamp, String) {
     let request = TakeOver {
+        elsewhere: None,
+        was: vec![Vec::new()],
         group: bench.group.clone(),
         holder: holder.clone(),
         term,

@@ -363,7 +363,15 @@ async fn keys_are_the_plain_lease_and_one_slot_for_the_rest() {
         bench.win(&a, term, next).await;
 
         let lease = format!("{prefix}leader:cleanup");
-        let parts = ["lease", "fence", "beats", "job:purge", "ran:purge", "passed:purge"];
+        let parts = [
+            "lease",
+            "fence",
+            "beats",
+            "coverage",
+            "job:purge",
+            "ran:purge",
+            "passed:purge",
+        ];
         let expected = parts.iter().map(|part| format!("{{{lease}}}:{part}"));
         let expected: BTreeSet<_> = expected.chain([lease.clone()]).collect();
         let Value::Array(found) = server.command(&["KEYS", "*"]).await else {

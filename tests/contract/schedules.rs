@@ -44,6 +44,8 @@ async fn take_over(
         jobs: vec![job("job")],
         schedules: vec![text.into()],
         writer: Writer::new(version, "2026f"),
+        elsewhere: None,
+        was: Vec::new(),
     };
     match bench.store.take_over(request).await.unwrap() {
         TakenOver::Yours {

@@ -375,7 +375,8 @@ async fn a_claim_needs_holder_and_term(bench: Bench) {
     let term = bench.acquire(&a).await;
     let before = bench.ledger("job").await;
     let wish = claim("job", 2, after(cursor, 1), after(cursor, 2), Want::Run);
-    for (who, carried) in [(&b, term), (&a, term - 1), (&a, term + 1), (&b, 0)] {
+    // No term is the last one: 0 is that of who needs no lease.
+    for (who, carried) in [(&b, term), (&a, term - 1), (&a, term + 1), (&b, u64::MAX)] {
         let mut batch = bench.batch(who, carried, vec![wish.clone()]);
         (batch.silence, batch.connected) = (std::time::Duration::ZERO, crate::bench::LONG);
         assert_eq!(bench.claim_batch(batch).await, Claimed::NotYours, "{who} {carried}");

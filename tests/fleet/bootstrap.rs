@@ -20,7 +20,11 @@ impl Job for Unlinked {
 }
 
 /// The program's jobs, by name.
-const JOBS: [&str; 20] = [
+const JOBS: [&str; 24] = [
+    "anywhere",
+    "anywhere_rare",
+    "anywhere_replaces",
+    "anywhere_waits",
     "beside",
     "bounded",
     "edited",

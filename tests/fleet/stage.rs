@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use leader_core::{
-    Bootstrap, Clock, Embedded, Event, Events, Instance, Lead, Stamped, State, Tick, Timing, leader_only,
+    Bootstrap, Clock, Embedded, Event, Events, Instance, Lead, Stamped, State, Tick, Timing, leader_only, scheduled,
 };
 use leader_tests::{RedisServer, eventually};
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -198,7 +198,7 @@ impl Stage {
 
 /// The jobs. Each group has its own, so that a test takes part in what it needs.
 pub(crate) mod jobs {
-    use super::{Lead, Stage, State, Tick, leader_only};
+    use super::{Lead, Stage, State, Tick, leader_only, scheduled};
     use leader_core::Payload;
 
     #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -306,6 +306,28 @@ pub(crate) mod jobs {
 
     #[leader_only(group = "made", handler, missed = "all", overlap = "wait")]
     pub(crate) async fn unladen(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    /// On whoever is first.
+    #[scheduled(on = "any", group = "any", every = "1s")]
+    pub(crate) async fn anywhere(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[scheduled(on = "any", group = "any-waits", every = "1s", overlap = "wait")]
+    pub(crate) async fn anywhere_waits(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[scheduled(on = "any", group = "any-replaces", every = "1s", overlap = "replace")]
+    pub(crate) async fn anywhere_replaces(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    /// Due so seldom that a run of it can be taken again.
+    #[scheduled(on = "any", group = "any-rare", every = "10s", backoff = "100ms", retries = 2)]
+    pub(crate) async fn anywhere_rare(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
         stage.perform(tick).await
     }
 

@@ -10,6 +10,7 @@ mod hygiene;
 mod no_prelude;
 mod registration;
 pub mod renamed_crate;
+mod scheduled;
 pub mod strict_user;
 mod weird_usage;
 mod words;

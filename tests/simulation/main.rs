@@ -4,6 +4,7 @@
 
 mod downtime;
 mod hand_overs;
+mod races;
 
 use jiff::Timestamp;
 use leader_core::{Clock, Embedded, testing};

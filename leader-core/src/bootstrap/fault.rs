@@ -119,6 +119,30 @@ pub enum Fault {
         /// The module of the other.
         second: &'static str,
     },
+    /// A job says that it had a name which another job of the program has.
+    #[error(
+        "`{job}` says that it was `{was}`, which is another job of this program: take `was` out, or rename that one"
+    )]
+    #[non_exhaustive]
+    WasAJob {
+        /// The job.
+        job: &'static str,
+        /// The name.
+        was: &'static str,
+    },
+    /// An earlier name is claimed twice.
+    #[error(
+        "`was = \"{was}\"` is said of `{first}` and of `{second}`: one job takes over what another had, and no two do"
+    )]
+    #[non_exhaustive]
+    DoubledWas {
+        /// The name.
+        was: &'static str,
+        /// One job.
+        first: &'static str,
+        /// The other; the same, where it says it twice.
+        second: &'static str,
+    },
     /// A setting names a job that the program does not have.
     #[error("`{job}` is no job of this program; it has {known}")]
     #[non_exhaustive]

@@ -1,6 +1,7 @@
 //! The program's annotated functions, with what code and environment change of them.
 
 mod handlers;
+mod renames;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
     vars.warn_of_strangers(&records);
     records.retain(|record| record.body.is_some());
     check_names(given, &records, faults);
+    renames::check(&records, faults);
     let off = jobs_off(vars, faults);
     let mut used = BTreeSet::new();
     calendars::check(&given.calendars, faults);
@@ -72,7 +74,10 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
         match wish {
             _ if off => {}
             Wish::Off => {}
-            Wish::Scheduled(rule, tries) => gathered.jobs.push(spec(name, group, rule, tries, record, body)),
+            Wish::Scheduled(rule, tries) => gathered.jobs.push(JobSpec {
+                was: renames::of(record, faults),
+                ..spec(name, group, rule, tries, record, body)
+            }),
             Wish::Handler(rule, tries) => gathered.handlers.push(spec(name, group, rule, tries, record, body)),
             Wish::Live if needs_tick => faults.0.push(Fault::NoTick { job: record.name }),
             Wish::Live => gathered.lives.push(LifeSpec {
@@ -91,11 +96,13 @@ fn spec(name: JobName, group: GroupName, rule: Rule, tries: Tries, record: &Reco
         name,
         group,
         rule,
+        on: record.on,
         timeout: record.timeout,
         overlap: record.overlap,
         on_loss: record.on_loss,
         retries: tries.retries,
         backoff: tries.backoff,
+        was: Vec::new(),
         body,
         made: None,
     }

@@ -16,6 +16,14 @@ impl Bootstrap {
         self
     }
 
+    /// Adds a copy of a job, as another version of the program may have it. Its body is let in by the group that the job was written for.
+    #[doc(hidden)]
+    pub fn __as<J: Job>(mut self, name: &'static str, was: &'static [&'static str]) -> Self {
+        let copy = Record { name, was, ..J::RECORD };
+        self.records.push(Box::leak(Box::new(copy)));
+        self
+    }
+
     /// Gives the instance a wall clock that is wrong, and a machine of its own that has this clock: for suites.
     #[doc(hidden)]
     pub fn __wall_ahead(mut self, ahead: jiff::SignedDuration) -> Self {

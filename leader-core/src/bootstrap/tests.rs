@@ -3,6 +3,7 @@
 //! The test binary's own annotated functions are the program's: `scheduled` (group `tokens`, needs a `u64`) and `standing`.
 
 mod except;
+mod renames;
 mod started;
 
 use std::sync::Arc;

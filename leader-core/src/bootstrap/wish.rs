@@ -114,6 +114,7 @@ impl Kind {
 }
 
 /// What a job is to do on this instance.
+#[allow(clippy::large_enum_variant, reason = "one for each job, at the start")]
 pub(super) enum Wish {
     Off,
     Live,

@@ -283,6 +283,8 @@ pub struct Lead {
     gate: Arc<Gate>,
     term: u64,
     fence: u64,
+    /// What the gate knows it by.
+    key: u64,
 }
 
 impl fmt::Debug for Lead {
@@ -297,7 +299,19 @@ impl fmt::Debug for Lead {
 
 impl Lead {
     pub(crate) fn new(gate: Arc<Gate>, term: u64, fence: u64) -> Self {
-        Self { gate, term, fence }
+        let key = term;
+        Self { gate, term, fence, key }
+    }
+
+    /// The trust in a run that needs no leader: `gate` is its own, and was opened for its fence.
+    pub(crate) fn of_run(gate: Arc<Gate>, fence: u64) -> Self {
+        let (term, key) = (0, fence);
+        Self { gate, term, fence, key }
+    }
+
+    /// Whether it is a leadership, and not a run's own trust.
+    pub(crate) fn is_of_a_term(&self) -> bool {
+        self.key == self.term
     }
 
     pub(crate) fn gate(&self) -> &Arc<Gate> {
@@ -310,7 +324,7 @@ impl Lead {
         self.gate.group()
     }
 
-    /// The number of this leadership; strictly rising over the life of the group.
+    /// The number of this leadership; strictly rising over the life of the group. 0 in the body of a job that needs no leader.
     #[must_use]
     pub fn term(&self) -> u64 {
         self.term
@@ -324,16 +338,17 @@ impl Lead {
         self.fence
     }
 
-    /// Whether this leadership may still be trusted: a look at a clock, never at the store.
+    /// Whether this leadership may still be trusted, or in the body of a job that needs no leader, its claim: a look at a clock, never at
+    /// the store.
     #[must_use]
     pub fn is_leading(&self) -> bool {
-        self.gate.trusts(self.term)
+        self.gate.trusts(self.key)
     }
 
     /// Whether the body has been told to stop, or trust has ended.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.gate.is_told(self.term) || !self.is_leading()
+        self.gate.is_told(self.key) || !self.is_leading()
     }
 
     /// Completes when the body should stop: a little before trust ends (1 s, at most a fifth of the TTL), and at once on step-down
@@ -341,7 +356,7 @@ impl Lead {
     pub async fn cancelled(&self) {
         let mut told = self.gate.told.subscribe();
         // The sender lives in the gate that `self` holds, so the wait cannot fail.
-        let _ = told.wait_for(|told| *told >= self.term).await;
+        let _ = told.wait_for(|told| *told >= self.key).await;
     }
 }
 

@@ -62,6 +62,18 @@ impl Overlap {
     }
 }
 
+/// Where the ticks of a job are run.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum On {
+    /// On the leader of its group.
+    #[default]
+    Leader,
+    /// On whatever instance claims the tick first.
+    Any,
+}
+
 /// What starts a body.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +114,9 @@ pub struct Record {
     pub(crate) backoff: Option<Backoff>,
     /// The calendars on whose days it does not run.
     pub(crate) except: &'static [&'static str],
+    /// The names that it had before.
+    pub(crate) was: &'static [&'static str],
+    pub(crate) on: On,
     pub(crate) body: Option<Body>,
 }
 
@@ -151,6 +166,8 @@ impl Record {
             retries: 0,
             backoff: None,
             except: &[],
+            was: &[],
+            on: On::Leader,
             body: None,
         }
     }
@@ -257,13 +274,25 @@ impl Record {
     pub const fn except(self, except: &'static [&'static str]) -> Self {
         Self { except, ..self }
     }
+
+    /// The names that it had before.
+    #[must_use]
+    pub const fn was(self, was: &'static [&'static str]) -> Self {
+        Self { was, ..self }
+    }
+
+    /// Where its ticks are run.
+    #[must_use]
+    pub const fn on(self, on: On) -> Self {
+        Self { on, ..self }
+    }
 }
 
 /// The hidden type beside every annotated job, of the function's own name: `.expect::<jobs::purge_sessions>()`.
 pub trait Job: 'static {
     /// The job's stable name.
     const NAME: &'static str;
-    /// The group whose leader runs it.
+    /// The group whose leader runs it, or among whose candidates each tick goes to whoever claims it first.
     const GROUP: &'static str;
     #[doc(hidden)]
     const RECORD: Record;

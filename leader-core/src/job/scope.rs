@@ -197,7 +197,8 @@ pub fn enter(group: &str) -> Result<Entry, Skipped> {
 }
 
 fn enter_in(scope: &Scope, group: &str) -> Result<Entry, Skipped> {
-    if let Some(lead) = scope.lead().filter(|lead| lead.group().as_str() == group) {
+    let of_group = |lead: &&Lead| lead.is_of_a_term() && lead.group().as_str() == group;
+    if let Some(lead) = scope.lead().filter(of_group) {
         // Inside a body of the same group the body's own leadership decides, draining or not. The drain counts the outer body.
         if !lead.is_leading() {
             return Err(not_leader(lead.gate()));

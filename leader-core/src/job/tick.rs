@@ -99,7 +99,7 @@ impl Tick {
         self.0.lead.fence()
     }
 
-    /// The term of the leadership that the run was started under.
+    /// The term of the leadership that the run was started under; 0 for a job that needs no leader (`#[scheduled(on = "any")]`).
     #[must_use]
     pub fn term(&self) -> u64 {
         self.0.lead.term()

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::job::around::Around;
 use crate::job::extract::States;
 use crate::job::failure::Hook;
-use crate::job::record::{Body, OnLoss, Overlap};
+use crate::job::record::{Body, On, OnLoss, Overlap};
 use crate::job::scope::Skipped;
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
 use crate::schedule::planner::{self, Rule};
@@ -85,12 +85,15 @@ pub(crate) struct JobSpec {
     pub(crate) name: JobName,
     pub(crate) group: GroupName,
     pub(crate) rule: Rule,
+    pub(crate) on: On,
     pub(crate) timeout: Option<Duration>,
     pub(crate) overlap: Overlap,
     pub(crate) on_loss: OnLoss,
     /// How often a failed run is tried again, and after which pauses.
     pub(crate) retries: u32,
     pub(crate) backoff: Backoff,
+    /// The names that it had before, whose state in the store is its own.
+    pub(crate) was: Vec<JobName>,
     pub(crate) body: Body,
     /// What is its own when it was made at run time.
     pub(crate) made: Option<Arc<Made>>,
@@ -115,11 +118,13 @@ impl JobSpec {
             name,
             group,
             rule: Rule::new(schedule),
+            on: On::Leader,
             timeout: None,
             overlap: Overlap::default(),
             on_loss: OnLoss::default(),
             retries: 0,
             backoff: Backoff::default(),
+            was: Vec::new(),
             body: Body {
                 run: |_| Box::pin(std::future::ready(Err(Skipped::NotBootstrapped))),
                 needs: |_| {},
@@ -139,6 +144,13 @@ impl JobSpec {
             made: Some(Arc::new(made)),
             ..self.clone()
         }
+    }
+}
+
+impl JobSpec {
+    /// Whether its ticks need no leader.
+    pub(crate) fn is_unled(&self) -> bool {
+        self.on == On::Any
     }
 }
 

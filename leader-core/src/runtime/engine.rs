@@ -81,8 +81,10 @@ struct Engine {
 struct GroupState {
     gate: Arc<Gate>,
     election: Election,
-    /// The jobs of the group, by their index in the engine's table.
+    /// The jobs of the group that its leader runs, by their index in the engine's table.
     jobs: Vec<usize>,
+    /// Those that need no leader.
+    unled: ticks::Unled,
     /// The highest term or fence ever seen.
     known: u64,
     /// Whether the store has answered a campaign.
@@ -109,8 +111,11 @@ impl Engine {
         let config = &shared.config;
         let now = config.clock.now();
         let group = |(gate, seen): (&Arc<Gate>, restart::Seen)| {
-            let of_group =
-                |(index, job): (usize, &Arc<super::config::JobSpec>)| (job.group == *gate.group()).then_some(index);
+            let of_group = |unled: bool| {
+                let jobs = config.jobs.iter().enumerate();
+                let jobs = jobs.filter(move |(_, job)| job.group == *gate.group() && job.is_unled() == unled);
+                jobs.map(|(index, _)| index).collect()
+            };
             let preference = placement::preference(gate.group().as_str(), config.instance.as_str());
             // Nobody campaigns before the roster has let the instance in.
             let campaigning = kept.roster.enrolled && config.candidacy.has(gate.group());
@@ -121,7 +126,8 @@ impl Engine {
             GroupState {
                 gate: Arc::clone(gate),
                 election,
-                jobs: config.jobs.iter().enumerate().filter_map(of_group).collect(),
+                jobs: of_group(false),
+                unled: ticks::Unled::new(of_group(true), now),
                 known: seen.known,
                 answered: seen.answered,
                 oddity: seen.oddity,
@@ -140,7 +146,8 @@ impl Engine {
         let groups: Vec<_> = shared.gates.iter().zip(kept.groups).map(group).collect();
         let mut group_of = vec![0; config.jobs.len()];
         for (index, group) in groups.iter().enumerate() {
-            group.jobs.iter().for_each(|job| group_of[*job] = index);
+            let jobs = group.jobs.iter().chain(&group.unled.jobs);
+            jobs.for_each(|job| group_of[*job] = index);
         }
         Self {
             groups,
@@ -149,7 +156,7 @@ impl Engine {
             planner: Planner::default(),
             planning: kept.planning,
             skew: kept.skew,
-            ticks: ticks::Ticks::default(),
+            ticks: ticks::Ticks::after(kept.last_claim),
             runs: runs::Runs::default(),
             places: places::Places::default(),
             lives: kept.lives,
@@ -204,6 +211,7 @@ impl Engine {
         self.by_hand_turn(now);
         self.control_turn(now);
         self.made_turn(now);
+        self.unled_turn(now);
         self.ticks_turn(now);
         self.runs_turn(now);
         self.lives_turn(now);
@@ -230,6 +238,8 @@ impl Engine {
             self.ticks_wake(now),
             self.control_wake(),
             self.made_wake(now),
+            self.unled_wake(),
+            self.trusts_wake(),
             self.runs.next_wake(),
             self.lives.next_wake(),
             self.stopping_wake(now),
@@ -249,9 +259,12 @@ impl Engine {
                 sent,
                 answers,
                 replaced,
+                beaten,
+                gone,
             } => {
                 self.renewed(now, sent, answers);
                 self.end_replaced(&replaced);
+                self.beaten(now, sent, &beaten, &gone);
             }
             Input::Released { group, attempt, answer } => self.released(now, group, attempt, &answer),
             Input::TakenOver {
@@ -261,6 +274,7 @@ impl Engine {
                 jobs,
                 answer,
             } => self.taken_over(now, group, term, sent, jobs, answer),
+            Input::Covered { group, term, answer } => self.covered(now, group, term, &answer),
             Input::Claimed { id, answers } => self.claimed(now, id, answers),
             Input::Settled { ends, answers } => self.settled(now, ends, answers),
             Input::Enrolled { sent, answer } => self.enrolled(now, sent, answer),

@@ -54,6 +54,8 @@ pub struct Member {
     pub clock_error: Option<Duration>,
     pub(crate) holder: Holder,
     pub(crate) machine: String,
+    /// The names that its jobs had before, by group, each with the one that it has now.
+    pub(crate) was: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// What stays the same from one sign of life to the next. Unknown fields are a newer version's.
@@ -68,6 +70,8 @@ struct Introduction {
     doubt: Doubt,
     groups: BTreeSet<String>,
     jobs: BTreeMap<String, BTreeMap<String, String>>,
+    /// The names that jobs had before, by group, each with the one that it has now.
+    was: BTreeMap<String, BTreeMap<String, String>>,
     labels: BTreeMap<String, String>,
     ttl_ms: u64,
     time_zones: String,
@@ -121,6 +125,13 @@ pub(crate) fn introduction(
             .or_default()
             .insert(job.to_string(), schedule);
     }
+    let mut was: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for job in &config.jobs {
+        for old in &job.was {
+            let of_group = was.entry(job.group.to_string()).or_default();
+            of_group.insert(old.to_string(), job.name.to_string());
+        }
+    }
     let groups = config.groups.iter().filter(|group| config.candidacy.has(group));
     text(&Introduction {
         version: config.version.clone(),
@@ -131,6 +142,7 @@ pub(crate) fn introduction(
         doubt,
         groups: groups.map(ToString::to_string).collect(),
         jobs,
+        was,
         labels: config.labels.clone(),
         ttl_ms: u64::try_from(config.timing.ttl().as_millis()).unwrap_or(u64::MAX),
         time_zones: config.time_zones.clone(),
@@ -181,6 +193,7 @@ fn member(line: &Line) -> Member {
         clock_error: beat.error_us.map(Duration::from_micros),
         holder: line.holder.clone(),
         machine: said.machine,
+        was: said.was,
     }
 }
 
@@ -242,16 +255,24 @@ pub(crate) fn preferred<'a>(members: &'a [Member], group: &str) -> Option<&'a Me
         .min_by_key(|member| (placement::preference(group, &member.instance), &member.holder))
 }
 
-/// Jobs of a group that other members have and `own` lacks, each with one that has it.
+/// Jobs of a group that other members have and `own` lacks, each with one that has it. A job that one of the two has renamed is the same.
 pub(crate) fn uncovered(members: &[Member], own: &Holder, group: &str) -> BTreeMap<String, String> {
     let jobs_of = |member: &Member| member.jobs.get(group).cloned().unwrap_or_default();
-    let Some(ours) = members.iter().find(|member| member.holder == *own).map(jobs_of) else {
+    let Some(we) = members.iter().find(|member| member.holder == *own) else {
         return BTreeMap::new();
+    };
+    let ours = jobs_of(we);
+    let renamed = |member: &Member, job: &String| {
+        let ours_now = we.was.get(group).and_then(|was| was.get(job));
+        let was = member.was.get(group);
+        let mut before = was.into_iter().flatten().filter(|(_, now)| *now == job);
+        ours_now.is_some_and(|now| ours.contains_key(now)) || before.any(|(old, _)| ours.contains_key(old))
     };
     let others = members.iter().filter(|member| member.holder != *own);
     others
-        .flat_map(|member| jobs_of(member).into_keys().map(|job| (job, member.instance.clone())))
-        .filter(|(job, _)| !ours.contains_key(job))
+        .flat_map(|member| jobs_of(member).into_keys().map(move |job| (job, member)))
+        .filter(|(job, member)| !ours.contains_key(job) && !renamed(member, job))
+        .map(|(job, member)| (job, member.instance.clone()))
         .collect()
 }
 

@@ -14,7 +14,7 @@ use super::hooks::Hooks;
 use super::load::Load;
 use crate::event::{Event, Stamped};
 use crate::job::scope::Gates;
-use crate::names::JobName;
+use crate::names::{GroupName, JobName};
 use crate::telemetry;
 
 /// One instance, as seen from every thread.
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     followed: watch::Sender<BTreeMap<JobName, String>>,
     /// The schedules made at run time that are planned here.
     made: watch::Sender<Arc<[Arc<JobSpec>]>>,
+    /// The jobs that this instance lacks of the groups that it leads, each with an instance that has it.
+    uncovered: watch::Sender<BTreeMap<GroupName, BTreeMap<String, String>>>,
     pub(crate) hooks: Hooks,
     /// The last event has been told.
     stopped: AtomicBool,
@@ -58,6 +60,7 @@ impl Shared {
             load: watch::Sender::default(),
             followed: watch::Sender::default(),
             made: watch::Sender::new(Arc::new([])),
+            uncovered: watch::Sender::default(),
             hooks: Hooks::default(),
             stopped: AtomicBool::new(false),
         }
@@ -116,6 +119,22 @@ impl Shared {
 
     pub(crate) fn show_made(&self, made: Vec<Arc<JobSpec>>) {
         self.made.send_replace(made.into());
+    }
+
+    pub(crate) fn uncovered(&self, group: &str) -> BTreeMap<String, String> {
+        let shown = self.uncovered.borrow();
+        let of_group = shown.iter().find(|(name, _)| name.as_str() == group);
+        of_group.map(|(_, jobs)| jobs.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn show_uncovered(&self, group: &GroupName, jobs: &BTreeMap<String, String>) {
+        self.uncovered.send_if_modified(|shown| {
+            let changed = shown.get(group).map_or(!jobs.is_empty(), |shown| shown != jobs);
+            if changed {
+                shown.insert(group.clone(), jobs.clone());
+            }
+            changed
+        });
     }
 
     pub(crate) fn has_stopped(&self) -> bool {

@@ -210,6 +210,12 @@ impl Blackouts {
         let next = self.all.partition_point(|(from, _)| *from <= at);
         self.all.get(next).map(|(from, _)| *from)
     }
+
+    /// When the last span ended before an instant that is in none.
+    pub(super) fn ended_before(&self, at: Timestamp) -> Option<Timestamp> {
+        let next = self.all.partition_point(|(from, _)| *from <= at);
+        self.all.get(next.checked_sub(1)?).map(|(_, until)| *until)
+    }
 }
 
 fn span_at(spans: &[Span], at: Timestamp) -> Option<Span> {

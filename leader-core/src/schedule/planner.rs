@@ -5,10 +5,12 @@
 
 mod change;
 mod covered;
+mod gaps;
 mod jitter;
 mod paused;
 mod plan;
 mod tries;
+mod unled;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,6 +22,7 @@ use super::Schedule;
 use super::blackout::Blackouts;
 use super::missed::{DEFAULT_MAX_MISSED, Missed, Passed};
 pub use change::Change;
+pub use gaps::{Gap, Gaps, Why};
 pub(super) use jitter::mixed;
 pub use jitter::seed;
 use paused::Paused;
@@ -52,6 +55,8 @@ pub struct Rule {
     pub one_at_a_time: bool,
     /// What its calendars cover: ticks that pass without a run.
     pub blackouts: Blackouts,
+    /// When nobody could have decided its ticks.
+    pub gaps: Gaps,
 }
 
 impl Rule {
@@ -68,6 +73,7 @@ impl Rule {
             seed: 0,
             one_at_a_time: false,
             blackouts: Blackouts::default(),
+            gaps: Gaps::default(),
         }
     }
 }
@@ -117,7 +123,7 @@ impl Planner {
         let cursor = self.decided.get(&job).map_or(cursor, |decided| cursor.max(*decided));
         // One that is planned already is begun anew.
         let cursor = self.plans.get(&job).map_or(cursor, |plan| cursor.max(plan.cursor));
-        let plan = Plan {
+        let mut plan = Plan {
             rule,
             cursor,
             late_from,
@@ -130,6 +136,7 @@ impl Planner {
             change: Change::No,
             paused: Paused::No,
         };
+        plan.keep_what_is_late(now);
         self.plans.insert(job, plan);
         self.await_next(job);
     }

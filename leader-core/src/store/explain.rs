@@ -11,6 +11,7 @@ mod words;
 use jiff::Timestamp;
 
 use super::control::{GroupControl, Pause};
+use super::coverage::{Absence, AbsenceKind};
 use super::ledger::{JobLedger, LedgerRecord, OpenRun};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
@@ -108,11 +109,20 @@ pub enum Fate {
         leads_since: Option<Timestamp>,
         /// The calendars that cover it: it will not run.
         calendars: Vec<String>,
+        /// Since when the leaders of the group have lacked the job: it will not run.
+        lacked_since: Option<Timestamp>,
     },
     /// The fleet first saw the job later, and owes nothing for the time before. `None`: no leader has had the job yet.
     BeforeFirstSeen {
         /// When that was.
         since: Option<Timestamp>,
+    },
+    /// The fleet was without the job: no living instance had it, and it has no ticks there.
+    Removed {
+        /// Since when.
+        from: Timestamp,
+        /// Until when; `None` while it goes on.
+        until: Option<Timestamp>,
     },
     /// The schedule has no tick there.
     NotATick {
@@ -255,6 +265,10 @@ impl Question<'_> {
         if ledger.since.is_none_or(|since| at <= since) {
             return Fate::BeforeFirstSeen { since: ledger.since };
         }
+        if let Some(Absence { from, until, .. }) = self.absent(AbsenceKind::Removed) {
+            let (from, until) = (*from, *until);
+            return Fate::Removed { from, until };
+        }
         let spans = |record: &&LedgerRecord| {
             record.first <= at && at <= record.last && record.origin == Origin::Schedule && !record.outcome.is_ran()
         };
@@ -268,6 +282,7 @@ impl Question<'_> {
                 leader: self.leader.map(str::to_owned),
                 leads_since: self.leads_since,
                 calendars: calendars(),
+                lacked_since: self.absent(AbsenceKind::Uncovered).map(|absence| absence.from),
             });
         }
         // Which of the two lists its record was in, nobody knows any more.
@@ -275,6 +290,14 @@ impl Question<'_> {
             Some(up_to) if at <= up_to => Fate::Trimmed { up_to },
             _ => Fate::Unrecorded,
         }
+    }
+
+    fn absent(&self, kind: AbsenceKind) -> Option<&Absence> {
+        let mut absences = self.ledger.absences.iter();
+        absences.find(|absence| {
+            let goes_on = absence.until.is_none_or(|until| self.at <= until);
+            absence.kind == kind && absence.from < self.at && goes_on
+        })
     }
 
     fn recorded(&self, record: &LedgerRecord) -> Fate {

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
+use crate::names::Holder;
+use crate::store::coverage::Absence;
 use crate::store::schedules::{EarlierSchedule, StoredSchedule};
 use crate::store::tries::Pausing;
 
@@ -93,6 +95,9 @@ pub struct JobLedger {
     pub handler: Option<String>,
     /// When the schedule was ended that was made at run time; `None` while it is in force.
     pub retired: Option<Timestamp>,
+    /// Spans in which no leader could decide its ticks, oldest first: those in which the fleet was without it, and others that have not been
+    /// decided since. At most 16.
+    pub absences: Vec<Absence>,
 }
 
 impl JobLedger {
@@ -124,7 +129,7 @@ pub struct OpenRun {
     pub tick: Timestamp,
     /// The run's fence.
     pub fence: u64,
-    /// The term it was claimed under.
+    /// The term it was claimed under; 0 for a job that needs no leader.
     pub term: u64,
     /// The claim's number.
     pub(crate) number: u64,
@@ -134,6 +139,8 @@ pub struct OpenRun {
     pub claimed_at: Timestamp,
     /// Who claimed it.
     pub instance: String,
+    /// The process that did.
+    pub(crate) holder: Holder,
     /// Which try of it this is, from 1.
     pub tries: u32,
     /// When the next try may begin, by the server's clock: this one has failed. `None` while it runs.

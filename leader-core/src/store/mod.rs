@@ -19,6 +19,7 @@ use std::sync::Arc;
 use crate::names::{GroupName, JobName};
 
 pub(crate) mod control;
+pub(crate) mod coverage;
 pub(crate) mod embedded;
 pub(crate) mod ends;
 pub(crate) mod error;
@@ -32,8 +33,10 @@ pub(crate) mod request;
 pub(crate) mod roster;
 pub(crate) mod schedules;
 pub(crate) mod tries;
+pub(crate) mod unled;
 
 pub use control::*;
+pub use coverage::{Absence, AbsenceKind, Cover};
 pub use error::{StoreError, StoreErrorKind};
 pub use finding::{Finding, FindingKind};
 pub use ledger::{JobLedger, LedgerRecord, OpenRun};
@@ -42,6 +45,7 @@ pub use request::*;
 pub use roster::*;
 pub use schedules::{EarlierSchedule, StoredSchedule, Writer};
 pub use tries::*;
+pub use unled::UNLED;
 
 /// The answer of a store, bounded in time by the store itself.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
@@ -77,6 +81,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Reads what a new leader must know of its jobs; a job without a cursor starts now.
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver>;
+
+    /// Marks which jobs of a group its leader lacks, after the fleet has changed. Whether the asker leads.
+    fn cover(&self, request: Cover) -> Answer<'_, bool>;
 
     /// Claims ticks: all of a batch in one round trip, each batch in one atomic step.
     fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed>;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::control::Meets;
+use super::coverage::Absence;
 pub use super::ends::{End, SettleBatch, Settled};
 use super::error::StoreError;
 use super::tries::{Found, Further};
@@ -163,6 +164,10 @@ pub struct Told {
     pub renewed: Vec<Result<Renewed, StoreError>>,
     /// The runs among those that gave a sign of life that are to end.
     pub replaced: Vec<Replaced>,
+    /// Whether each batch of signs of life was taken, in order.
+    pub beaten: Vec<bool>,
+    /// The runs among them that are no longer their runner's: settled, or tried again by another.
+    pub gone: Vec<Replaced>,
 }
 
 /// A lease that is given back.
@@ -179,7 +184,7 @@ pub struct Release {
     pub draining_since: Option<Timestamp>,
 }
 
-/// A new leader's question.
+/// A new leader's question; with the term [`UNLED`](super::UNLED), that of whoever may run the jobs of a group that need no leader.
 #[derive(Clone, Debug)]
 #[allow(clippy::exhaustive_structs, reason = "an internal message")]
 pub struct TakeOver {
@@ -195,6 +200,12 @@ pub struct TakeOver {
     pub schedules: Vec<Arc<str>>,
     /// Who writes them.
     pub writer: Writer,
+    /// The jobs of the group that other living instances have: those that the leader lacks are uncovered, and what nobody has is removed.
+    /// `None` where that is not known.
+    pub elsewhere: Option<Vec<JobName>>,
+    /// The names that each job had before, newest first: where the store does not know the job, it goes on with what it keeps under the first
+    /// of them that it knows.
+    pub was: Vec<Vec<JobName>>,
 }
 
 /// What a new leader must know.
@@ -217,12 +228,17 @@ pub enum TakenOver {
         schedules: Vec<StoredSchedule>,
         /// The number of the newest act of control; 0 when there was none.
         control: u64,
+        /// The spans in which no leader could decide each job's ticks.
+        absences: Vec<Vec<Absence>>,
+        /// The name under which the store keeps each job: another than its own where a newer version of the program has renamed it.
+        /// Claims go by this one.
+        kept: Vec<JobName>,
     },
     /// It is not.
     NotYours,
 }
 
-/// Ticks of one group that are claimed in one step.
+/// Ticks of one group that are claimed in one step; with the term [`UNLED`](super::UNLED), by whoever comes first.
 #[derive(Clone, Debug)]
 #[allow(clippy::exhaustive_structs, reason = "an internal message")]
 pub struct ClaimBatch {

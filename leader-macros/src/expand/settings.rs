@@ -4,6 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 
 use super::{Constants, called, converted, hidden};
+use crate::attribute::Attribute;
 use crate::diagnostics::at;
 use crate::model::{Model, Trigger};
 
@@ -51,6 +52,12 @@ pub(super) fn settings(model: &Model, constants: &mut Constants) -> TokenStream 
         let texts = quote_spanned!(span=> &'static [&'static str]);
         set("except", texts, quote_spanned!(span=> &[#(#names),*]));
     }
+    if !model.was.is_empty() {
+        let own = &model.name;
+        let names = (model.was.iter()).map(|old| called(model, "was", old, &quote!(#old, #own)));
+        let texts = quote_spanned!(span=> &'static [&'static str]);
+        set("was", texts, quote_spanned!(span=> &[#(#names),*]));
+    }
     let words = [
         ("missed", "Missed", &model.missed),
         ("overlap", "Overlap", &model.overlap),
@@ -64,5 +71,6 @@ pub(super) fn settings(model: &Model, constants: &mut Constants) -> TokenStream 
         let private = hidden(model, span);
         Some(quote_spanned!(span=> .#word(#private::#ty::#variant)))
     });
-    quote!(#settings #(#words)*)
+    let on = (model.attribute == Attribute::Scheduled).then(|| quote_spanned!(span=> .on(#private::On::Any)));
+    quote!(#settings #(#words)* #on)
 }

@@ -2,7 +2,7 @@
 
 use syn::{Expr, ExprLit, Lit, Path};
 
-use super::{Kind, Row, Value};
+use super::{Key, Kind, Row, Value};
 use crate::diagnostics::{listed, nearest};
 
 /// Takes off the invisible brackets that a `macro_rules!` variable brings.
@@ -40,7 +40,11 @@ fn texts(row: &Row, expr: Expr) -> syn::Result<Value> {
                 }
             }
             Expr::Lit(_) | Expr::Array(_) | Expr::Tuple(_) => {
-                let several = "except = [\"holidays\", \"freeze\"]";
+                let several = if row.key == Key::Was {
+                    "was = [\"purge\", \"sweep\"]"
+                } else {
+                    "except = [\"holidays\", \"freeze\"]"
+                };
                 return refuse(
                     text,
                     &format!("`{word}` takes a string or a constant, or several: write `{example}` or `{several}`"),
@@ -87,7 +91,15 @@ pub(super) fn checked(row: &Row, expr: Expr) -> syn::Result<Value> {
                 Some(meant) => format!("; did you mean `\"{meant}\"`?"),
                 None => ";".to_owned(),
             };
-            let message = format!("unknown value for `{word}`{meant} expected one of: {}", quoted(words));
+            let others = if row.key == Key::On {
+                "; what runs on the leader alone is annotated with `#[leader_only]`"
+            } else {
+                ""
+            };
+            let message = format!(
+                "unknown value for `{word}`{meant} expected one of: {}{others}",
+                quoted(words)
+            );
             Err(syn::Error::new(text.span(), message))
         }
         (Kind::Word(words), other) => Err(syn::Error::new_spanned(

@@ -121,6 +121,8 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
         jobs: jobs.clone(),
         schedules: jobs.iter().map(|_| "every 1s".into()).collect(),
         writer: Writer::default(),
+        elsewhere: None,
+        was: Vec::new(),
     };
     store.take_over(take_over).await.expect("the server is there");
     let mut cursor = Timestamp::from_second(Timestamp::now().as_second() + 1).expect("a time of today");

@@ -163,7 +163,7 @@ impl Engine {
     /// The pauses that speak for a job, over or not, as far as they are known here.
     fn pauses_of(&self, job: usize) -> impl Iterator<Item = &Pause> {
         let control = &self.groups[self.group_of[job]].control;
-        let name = &self.shared.config.jobs[job].name;
+        let name = self.kept_as(job);
         let all = control.pauses.iter().chain(&control.ended);
         all.filter(move |pause| pause.concerns(name))
     }
@@ -192,7 +192,7 @@ impl Engine {
             ClaimReply::Paused { .. } | ClaimReply::Held { .. } | ClaimReply::Split { .. }
         );
         let outside = matches!(claim.want, Want::Extra(_));
-        let planned = self.groups[index].taken_over == Some(term) && !outside;
+        let planned = self.plans_under(index, term) && !outside;
         if !judged {
             return false;
         }
@@ -205,6 +205,10 @@ impl Engine {
                 if planned && claim.want != Want::Waited {
                     self.planner.answered(job, claim.tick);
                 }
+            }
+            ClaimReply::Held { .. } | ClaimReply::Split { .. } if planned && self.is_watched_elsewhere(job) => {
+                let next = self.with_the_next_tick(now, job);
+                self.planner.leave(job, next);
             }
             ClaimReply::Held { until } if planned => {
                 self.groups[index].control.held.insert(job);

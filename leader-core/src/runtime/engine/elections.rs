@@ -137,12 +137,15 @@ impl Engine {
                 .map(|(group, attempt, request)| ((group, attempt), request))
                 .unzip();
             let beats = std::mem::take(&mut beats);
+            let given = beats.clone();
             let store = Arc::clone(&self.store);
             self.ask(async move { store.renew(requests, beats).await }, move |told| {
                 Input::Renewed {
                     sent: now,
                     answers: keyed(keys, told.renewed),
                     replaced: told.replaced,
+                    beaten: given.into_iter().zip(told.beaten).collect(),
+                    gone: told.gone,
                 }
             });
         }
@@ -271,6 +274,7 @@ impl Engine {
         let group = state.gate.group().clone();
         self.shared.tell(Event::Elected { group, term });
         self.take_over(now, index, term);
+        self.led_unled(now, index);
         self.lives_begin(index, term);
         self.look_for_uncovered(now, index);
     }
@@ -296,7 +300,7 @@ impl Engine {
         let state = &mut self.groups[index];
         state.gate.close();
         state.gate.tell(term);
-        state.draining = None;
+        let drained = state.draining.take().is_some();
         state.taken_over = None;
         state.take_over_again = None;
         state.control = super::control::Control::default();
@@ -307,6 +311,7 @@ impl Engine {
         }
         self.forget_ticks(index);
         self.forget_made(index);
+        self.lost_unled(index, drained);
         for id in self.runs.lost(index, term) {
             self.run_ended(id, Ending::of(Ran::NotStarted));
         }

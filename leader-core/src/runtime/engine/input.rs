@@ -17,8 +17,8 @@ use crate::runtime::fleet::Member;
 use crate::runtime::guarded::Ending;
 use crate::runtime::requests::StepDownError;
 use crate::store::{
-    Campaigned, Claimed, End, Enrolled, Finding, GroupControl, MadeList, Renewed, Replaced, Roster, Settled, Store,
-    StoreError, TakenOver,
+    Beats, Campaigned, Claimed, End, Enrolled, Finding, GroupControl, MadeList, Renewed, Replaced, Roster, Settled,
+    Store, StoreError, TakenOver,
 };
 
 /// A group, by its index in the engine.
@@ -37,6 +37,10 @@ pub(crate) enum Input {
         sent: Moment,
         answers: GroupAnswers<Renewed>,
         replaced: Vec<Replaced>,
+        /// The signs of life that went along, and whether they were taken.
+        beaten: Vec<(Beats, bool)>,
+        /// The runs that are no longer ours.
+        gone: Vec<Replaced>,
     },
     Released {
         group: Group,
@@ -49,6 +53,11 @@ pub(crate) enum Input {
         sent: Moment,
         jobs: Vec<usize>,
         answer: Result<TakenOver, StoreError>,
+    },
+    Covered {
+        group: Group,
+        term: u64,
+        answer: Result<bool, StoreError>,
     },
     Claimed {
         id: u64,

@@ -92,6 +92,8 @@ mod tests {
             name: JobName::new(name.to_owned()).unwrap(),
             group: GroupName::new("group").unwrap(),
             rule: Rule::new(Schedule::every("1h").unwrap()),
+            on: crate::job::record::On::Leader,
+            was: Vec::new(),
             timeout: None,
             overlap: Overlap::Skip,
             on_loss: OnLoss::Cancel,

@@ -38,6 +38,13 @@ impl Link {
     }
 }
 
+impl Link {
+    /// Whether the store does not answer at present.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failing.is_some()
+    }
+}
+
 impl Engine {
     /// Notes whether the store answers; a first failure and a recovery are told. A refusal of one question is an answer, and is
     /// told by itself.

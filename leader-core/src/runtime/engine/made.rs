@@ -135,6 +135,8 @@ impl Engine {
             // The store has theirs.
             schedules: vec!["".into(); jobs.len()],
             writer: Writer::new(&config.version, &config.time_zones),
+            elsewhere: None,
+            was: vec![Vec::new(); jobs.len()],
         };
         let store = Arc::clone(&self.store);
         self.ask(async move { store.take_over(request).await }, move |answer| {

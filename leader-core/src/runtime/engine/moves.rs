@@ -1,5 +1,6 @@
 //! Groups that belong to another instance: what a leader lacks is told, and it makes way.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -19,6 +20,7 @@ impl Engine {
         if state.election.leading(now).is_none() {
             self.roster.uncovered.remove(&index);
             self.roster.making_way.remove(&index);
+            self.shared.show_uncovered(state.gate.group(), &BTreeMap::new());
             return;
         }
         let (own, group) = (&self.shared.config.holder, state.gate.group());
@@ -33,6 +35,7 @@ impl Engine {
                 });
             }
         }
+        self.shared.show_uncovered(group, &uncovered);
         self.roster.uncovered.insert(index, uncovered);
         if fleet::better_covered(&self.roster.members, own, group.as_str()).is_some() {
             let at = now + self.patience();

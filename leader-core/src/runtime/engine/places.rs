@@ -82,7 +82,7 @@ impl Engine {
             others: 0,
         };
         for (job, term) in self.runs.bodies() {
-            let now_led = self.groups[self.group_of[job]].taken_over == Some(term);
+            let now_led = self.plans_under(self.group_of[job], term);
             if !now_led || self.may_overlap(job) || !taken.jobs.insert(job) {
                 taken.others += 1;
             }
@@ -118,8 +118,22 @@ impl Engine {
     pub(super) fn due(&mut self, now: Moment) -> Vec<(usize, Vec<Step>)> {
         let at = self.planning.at(now);
         let runs = &self.runs;
+        let races = |index: usize| !self.groups[index].unled.jobs.is_empty() && self.races(index);
+        let racing: Vec<_> = (0..self.groups.len()).map(races).collect();
+        let (group_of, jobs) = (&self.group_of, &self.jobs);
+        let is_unled = |job: usize| jobs[job].is_unled();
+        // What needs no leader waits for nothing here: it is left to others.
+        let mut left = Vec::new();
         let Some(most) = self.most() else {
-            return self.planner.due(at, |job| runs.is_untold(job));
+            let due = self.planner.due(at, |job| {
+                let leaves = is_unled(job) && !racing[group_of[job]];
+                if leaves {
+                    left.push(job);
+                }
+                leaves || runs.is_untold(job)
+            });
+            self.leave(now, left);
+            return due;
         };
         let is_due = self.planner.next_wake().is_some_and(|wake| wake <= at);
         if !is_due && self.places.is_empty() {
@@ -135,7 +149,13 @@ impl Engine {
             // Those that fall due now come behind those that wait already; where that is not their turn, it is at the next round.
             let queued = !self.places.is_empty();
             let (runs, mut waiting) = (&self.runs, Vec::new());
+            let (group_of, jobs) = (&self.group_of, &self.jobs);
             let due = self.planner.due(at, |job| {
+                let unled = jobs[job].is_unled();
+                if unled && !racing[group_of[job]] {
+                    left.push(job);
+                    return true;
+                }
                 if runs.is_untold(job) {
                     return true;
                 }
@@ -143,7 +163,8 @@ impl Engine {
                     return false;
                 }
                 if free == 0 || (queued && !released.contains(&job)) {
-                    waiting.push(job);
+                    let line = if unled { &mut left } else { &mut waiting };
+                    line.push(job);
                     return true;
                 }
                 free -= 1;
@@ -165,8 +186,17 @@ impl Engine {
             }
             // What was decided without a run has left its place to others.
             if self.places.is_empty() || taken.count() >= most {
+                self.leave(now, left);
                 return all;
             }
+        }
+    }
+
+    /// Decisions that others may make. Should nobody have, there may be a place here in a while.
+    fn leave(&mut self, now: Moment, jobs: Vec<usize>) {
+        let again = self.planning.after(now, self.shared.config.timing.retry());
+        for job in jobs {
+            self.planner.leave(job, again);
         }
     }
 

@@ -41,6 +41,8 @@ pub(crate) struct Kept {
     pub(super) inspection: Inspection,
     /// The roster line stays.
     pub(super) roster: Roster,
+    /// The number of the last claim: where there are no terms, those of the next engine are told from the last one's by it.
+    pub(super) last_claim: u64,
     stopping: Option<Stopping>,
 }
 
@@ -71,6 +73,7 @@ impl Kept {
             watch: Watch::new(config.timing, now),
             inspection: Inspection::due(now),
             roster: Roster::default(),
+            last_claim: 0,
             stopping: None,
         }
     }
@@ -125,6 +128,7 @@ fn stopped(shared: &Shared, stopping: Option<Stopping>) {
 impl Engine {
     /// Clears every belief, and says until when each was held.
     fn close(&self) -> Vec<Moment> {
+        self.runs.trusts.close_all();
         let close = |gate: &Arc<crate::job::gate::Gate>| {
             let until = gate.trust_until();
             gate.close();
@@ -182,6 +186,7 @@ impl Engine {
             watch: self.watch,
             inspection: self.inspection.kept(now),
             roster: self.roster.kept(),
+            last_claim: self.ticks.last_claim(),
             stopping: self.stopping,
         }
     }

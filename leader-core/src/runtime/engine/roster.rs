@@ -256,6 +256,7 @@ impl Engine {
                 self.look_for_uncovered(now, index);
                 self.observe(index);
                 self.review_followed(index);
+                self.review_coverage(index);
             }
             // Nothing moves in a fleet that has just changed.
             if std::mem::take(&mut self.roster.moving) && !changed {

@@ -3,6 +3,7 @@
 mod failures;
 mod results;
 mod stuck;
+mod trusts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub(super) struct Runs {
     /// The fences of those that run or have ended, by job: each claim asks for its own.
     alive: BTreeMap<usize, Vec<u64>>,
     watched: stuck::Watched,
+    pub(super) trusts: trusts::Trusts,
 }
 
 struct Run {
@@ -219,8 +221,8 @@ impl Engine {
             // The answer to a repeated claim.
             return;
         }
+        let lead = self.lead_of(now, id, term);
         let spec = &self.jobs[job];
-        let lead = Lead::new(Arc::clone(&self.groups[index].gate), term, fence);
         let control = Arc::new(Control::default());
         let reporter = Reporter {
             shared: Arc::clone(&self.shared),
@@ -321,6 +323,7 @@ impl Engine {
                 run.control.end(Ran::TimedOut);
             }
         }
+        self.trusts_turn(now);
         self.look_for_stuck(now);
         self.tell_ends(now);
     }
@@ -365,6 +368,7 @@ impl Engine {
             self.runs.timeouts.remove(&(at, id));
         }
         self.runs.watched.forget(id);
+        self.runs.trusts.forget(id);
         let ended = Ended {
             job: run.job,
             term: run.term,

@@ -31,7 +31,7 @@ impl Stopping {
     }
 
     /// When the drain is over, and releases have what is left.
-    fn drained_by(&self, timing: Timing) -> Moment {
+    pub(super) fn drained_by(&self, timing: Timing) -> Moment {
         self.bound - last_words(timing)
     }
 }

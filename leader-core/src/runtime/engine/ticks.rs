@@ -2,6 +2,7 @@
 
 mod ahead;
 mod claims;
+mod coverage;
 #[cfg(feature = "testing")]
 mod extra;
 mod followed;
@@ -9,11 +10,13 @@ mod patience;
 mod take_over;
 mod tries;
 mod under_way;
+mod unled;
 mod waiting;
 
 #[cfg(feature = "testing")]
 pub(super) use extra::ByHand;
 pub(super) use tries::Failed;
+pub(super) use unled::Unled;
 
 use std::collections::BTreeMap;
 
@@ -24,15 +27,21 @@ use super::input::Group;
 use crate::clock::Moment;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
+use crate::names::JobName;
 use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, StoredSchedule, Want};
 
 /// The claims under way.
 #[derive(Default)]
 pub(super) struct Ticks {
     last_number: u64,
+    /// When the claims were first sent whose answers are being taken.
+    pub(super) answers_from: Option<Moment>,
     last_id: u64,
     flights: BTreeMap<u64, Flight>,
     tries: tries::Tries,
+    coverage: coverage::Coverage,
+    /// The names under which the store keeps jobs that a newer version has renamed.
+    kept: BTreeMap<usize, JobName>,
     /// What the store keeps of the jobs whose schedule in force is not the one that this instance has for them.
     followed: BTreeMap<usize, StoredSchedule>,
     /// The schedules of newer versions that were told of.
@@ -56,6 +65,19 @@ struct Flight {
 }
 
 impl Ticks {
+    /// Those of an engine that follows another, which claimed up to this number.
+    pub(super) fn after(last_number: u64) -> Self {
+        Self {
+            last_number,
+            ..Self::default()
+        }
+    }
+
+    /// The number of the last claim.
+    pub(super) fn last_claim(&self) -> u64 {
+        self.last_number
+    }
+
     /// Whether a claim of the group waits for its answer.
     pub(super) fn has_claims(&self, group: Group) -> bool {
         self.flights
@@ -79,7 +101,9 @@ impl Engine {
         let planned = self.planner.next_wake().filter(|_| !self.holds_ticks());
         let planned = planned.map(|at| self.planning.moment_of(at, now));
         let again = self.ticks.flights.values().filter_map(|flight| flight.again_at).min();
-        planned.into_iter().chain(again).chain(self.tries_wake(now)).min()
+        let told = self.ticks.coverage.next_wake();
+        let wakes = planned.into_iter().chain(again).chain(told);
+        wakes.chain(self.tries_wake(now)).min()
     }
 
     pub(super) fn ticks_turn(&mut self, now: Moment) {
@@ -89,6 +113,7 @@ impl Engine {
                 self.take_over(now, index, term);
             }
         }
+        self.coverage_turn(now);
         let held = self.holds_ticks();
         self.tries_turn(now, held);
         // A claim that overtakes the result of the run before it would find that run open.
@@ -127,16 +152,18 @@ impl Engine {
             ..Flight::default()
         };
         let mut asker = flight.asker;
+        self.ticks.answers_from = flight.since;
         for (((index, batch), jobs), answer) in flight.batches.into_iter().zip(flight.jobs).zip(answers) {
             self.heard(now, &answer);
             match answer {
                 Ok(Claimed::Yours(replies)) => {
                     for ((claim, job), reply) in batch.claims.iter().zip(jobs).zip(replies) {
+                        self.watch_run_of_others(now, job, claim, &reply);
                         self.claim_answered(now, index, batch.term, claim, job, reply, &mut asker);
                     }
                 }
                 // The same claims again, which get the same answer: while the leadership lasts.
-                Err(_) if self.groups[index].gate.trusts(batch.term) => {
+                Err(_) if self.asks_on(index, batch.term) => {
                     let (batch, jobs) = self.still_in_time(now, again.since.unwrap_or(now), batch, jobs);
                     if !jobs.is_empty() {
                         again.batches.push((index, batch));
@@ -180,7 +207,7 @@ impl Engine {
         if self.answered_in_a_pause(now, index, term, job, claim, &reply) {
             return;
         }
-        let planned = self.groups[index].taken_over == Some(term) && !matches!(claim.want, Want::Extra(_));
+        let planned = self.plans_under(index, term) && !matches!(claim.want, Want::Extra(_));
         if planned && claim.want == Want::Waited {
             self.waited(now, job, claim, &reply);
         }
@@ -207,7 +234,7 @@ impl Engine {
                     _ => Origin::Schedule,
                 };
                 // After every wait the deadline is compared again: a claim that was won too late is not started.
-                if self.groups[index].gate.trusts(term) {
+                if self.may_start(now, index, term) {
                     let owed = claim.want == Want::Owed;
                     self.start_run(now, index, term, job, claim.tick, fence, origin, owed, 1, asker.take());
                 } else {
@@ -247,14 +274,13 @@ impl Engine {
                 }
             }
             ClaimReply::Looked(found) => {
-                if self.groups[index].taken_over == Some(term) {
+                if self.plans_under(index, term) {
                     self.found_open(now, job, found);
                 }
             }
             ClaimReply::Moved { cursor, waiting } => {
                 if planned {
-                    self.planner.answered(job, cursor);
-                    self.found_waiting(now, job, waiting);
+                    self.moved(now, job, cursor, waiting);
                 }
             }
             // Only of a retry; and what was answered above.

@@ -1,8 +1,9 @@
-//! The ticks of a job that its calendars do not cover, and the spans of those that they do.
+//! The ticks of a job that its policy decides, and the spans of those that calendars cover or that are in gaps.
 
 use jiff::Timestamp;
 
 use super::Rule;
+use super::gaps::{Kind, Stretch};
 use crate::schedule::blackout::just_before;
 use crate::schedule::missed::{Passed, PassedAs};
 use crate::schedule::{Schedule, Zone};
@@ -20,22 +21,30 @@ impl Rule {
         }
     }
 
-    /// The first tick after `after` that no calendar covers. It leaps over each span.
+    /// Where a tick is that the job's policy does not decide.
+    fn closed_at(&self, tick: Timestamp) -> Option<Stretch> {
+        if self.decides_all() {
+            return None;
+        }
+        Some(self.stretch_at(tick)).filter(|stretch| stretch.kind != Kind::Open)
+    }
+
+    /// The first tick after `after` that no calendar covers, and that is in no gap. It leaps over each span.
     #[must_use]
     pub fn next_open(&self, after: Timestamp) -> Option<Timestamp> {
         let mut tick = self.schedule.next(after)?;
-        while let Some((_, until)) = self.blackouts.span_at(tick) {
-            tick = self.schedule.next(just_before(until))?;
+        while let Some(stretch) = self.closed_at(tick) {
+            tick = self.schedule.next(stretch.until)?;
         }
         Some(tick)
     }
 
-    /// The last tick at or before `at` that no calendar covers.
+    /// The last tick at or before `at` that no calendar covers, and that is in no gap.
     #[must_use]
     pub fn prev_open(&self, at: Timestamp) -> Option<Timestamp> {
         let mut tick = self.schedule.prev(at)?;
-        while let Some((from, _)) = self.blackouts.span_at(tick) {
-            tick = self.schedule.prev(just_before(from))?;
+        while let Some(stretch) = self.closed_at(tick) {
+            tick = self.schedule.prev(stretch.after)?;
         }
         Some(tick)
     }
@@ -45,7 +54,8 @@ impl Rule {
         self.prev_open(just_before(tick))
     }
 
-    /// The ticks after `cursor` and up to `last`, in order: those that are covered, and the others with the outcome that they have else.
+    /// The ticks after `cursor` and up to `last`, in order: those that are covered or in gaps, and the others with the outcome that they have
+    /// else.
     pub(super) fn spans(
         &self,
         mut cursor: Timestamp,
@@ -54,12 +64,15 @@ impl Rule {
         spans: &mut Vec<Passed>,
     ) {
         while let Some(first) = self.schedule.next(cursor).filter(|first| *first <= last) {
-            let (reason, end) = match self.blackouts.span_at(first) {
-                Some((_, until)) => (Some(PassedAs::Blackout), Some(until)),
-                None => (open, self.blackouts.begins_after(first)),
+            let stretch = self.stretch_at(first);
+            let reason = match stretch.kind {
+                Kind::Open => open,
+                Kind::Passed(reason) => Some(reason),
+                Kind::Removed => None,
             };
-            let until = end.map_or(last, |end| just_before(end).min(last));
-            let Some(until) = self.schedule.prev(until) else { return };
+            let Some(until) = self.schedule.prev(stretch.until.min(last)) else {
+                return;
+            };
             if let Some(reason) = reason {
                 let count = self.schedule.count(cursor, until);
                 match spans

@@ -52,7 +52,7 @@ impl Plan {
     /// What is to become of every tick after the cursor that is due, in order.
     pub(super) fn decide(&mut self, now: Timestamp) -> Vec<Step> {
         let mut steps = self.decide_open(now);
-        if self.rule.blackouts.is_empty() {
+        if self.rule.decides_all() {
             return steps;
         }
         let newest = self.rule.newest_due(now);

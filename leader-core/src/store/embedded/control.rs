@@ -25,9 +25,11 @@ pub(super) struct Control {
 }
 
 pub(super) fn act(data: &mut Data, request: ActRequest, time: Time) -> Acted {
-    let control = &mut data.groups.entry(request.group).or_default().control;
+    let group = data.groups.entry(request.group).or_default();
+    let job = request.job.map(|job| group.coverage.goes_on_as(&job));
+    let control = &mut group.control;
     control.drop_ended(time.wall);
-    let (job, by, reason) = (request.job, request.by, request.reason);
+    let (by, reason) = (request.by, request.reason);
     let untimely = match request.deed {
         Deed::Pause { until, .. } => until.is_some_and(|until| until <= time.wall),
         Deed::Backfill { to, .. } => to > time.wall,
@@ -140,6 +142,20 @@ impl Control {
         self.pauses.retain(|paused, _| paused.as_ref() != Some(job));
         self.ended.retain(|pause| pause.job.as_ref() != Some(job));
         self.requests.retain(|_, request| request.job != *job);
+    }
+
+    /// A job goes on under another name.
+    pub(super) fn rename(&mut self, old: &JobName, new: &JobName) {
+        if let Some(pause) = self.pauses.remove(&Some(old.clone())) {
+            let job = Some(new.clone());
+            self.pauses.entry(job.clone()).or_insert(Pause { job, ..pause });
+        }
+        for pause in self.ended.iter_mut().filter(|pause| pause.job.as_ref() == Some(old)) {
+            pause.job = Some(new.clone());
+        }
+        for request in self.requests.values_mut().filter(|request| request.job == *old) {
+            request.job = new.clone();
+        }
     }
 
     fn drop_ended(&mut self, now: Timestamp) {

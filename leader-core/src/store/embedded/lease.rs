@@ -4,7 +4,9 @@
 
 use super::{Data, Lease, Time};
 use crate::names::Holder;
-use crate::store::request::{Ask, AskReply, Beats, Campaign, Campaigned, Release, Renewal, Renewed, Replaced, Verdict};
+use crate::store::request::{
+    Ask, AskReply, Beats, Campaign, Campaigned, Release, Renewal, Renewed, Replaced, Told, Verdict,
+};
 
 pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campaigned {
     let group = data.groups.entry(request.group.clone()).or_default();
@@ -32,6 +34,12 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
         };
     }
     let vacant = *group.vacant.get_or_insert(time.moment);
+    let led_until = if held.is_some() {
+        time.wall
+    } else {
+        let since = jiff::SignedDuration::try_from(time.moment.since(vacant)).unwrap_or_default();
+        super::whole_millis(time.exact.checked_sub(since).unwrap_or(time.exact))
+    };
     let rest = (vacant + request.yields).since(time.moment);
     if held.is_none() && !rest.is_zero() {
         return Campaigned {
@@ -48,6 +56,7 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
     });
     group.vacant = None;
     group.asked = None;
+    group.coverage.led_until = Some(led_until);
     if group.drained.is_some() || held.is_none() {
         group.late_from = group.drained.take();
     }
@@ -80,22 +89,22 @@ pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time) -> Renewed {
     }
 }
 
-/// Gives the runs among those that are to end.
-pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time) -> Vec<Replaced> {
-    let Some(group) = data.groups.get_mut(&beats.group) else {
-        return Vec::new();
-    };
+/// Tells of the runs among those that are to end, or are no longer their runner's.
+pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time, told: &mut Told) {
+    let group = data.groups.entry(beats.group.clone()).or_default();
     for fence in &beats.fences {
-        if let Some(beat) = group.beats.get_mut(fence) {
-            *beat = time.moment;
+        let run = || Replaced {
+            group: beats.group.clone(),
+            fence: *fence,
+        };
+        match group.beats.get_mut(fence) {
+            Some(beat) => *beat = time.moment,
+            None => told.gone.push(run()),
+        }
+        if group.replaced.contains_key(fence) {
+            told.replaced.push(run());
         }
     }
-    let replaced = beats.fences.iter().filter(|fence| group.replaced.contains_key(fence));
-    let replaced = replaced.map(|fence| Replaced {
-        group: beats.group.clone(),
-        fence: *fence,
-    });
-    replaced.collect()
 }
 
 /// Whether there was something to release.

@@ -69,7 +69,8 @@ fn begin(
     time: Time,
 ) -> MadeReply {
     let job = group.jobs.get(name);
-    if job.is_some_and(|job| job.cursor.is_some() && job.handler.is_none()) {
+    // Another job's; or one had the name and goes on under another.
+    if group.coverage.is_moved(name) || job.is_some_and(|job| job.cursor.is_some() && job.handler.is_none()) {
         return MadeReply::Taken;
     }
     let key = (false, name.clone());

@@ -3,14 +3,17 @@
 //! It keeps the rules of the Redis scripts, step for step; the contract suite runs on both.
 
 mod control;
+mod coverage;
 mod lease;
 mod made;
 mod paused;
 mod roster;
 mod schedules;
 mod ticks;
+mod told;
 mod tries;
 mod trim;
+mod unled;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,10 +23,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::broadcast;
+use told::Hint;
 
 use crate::clock::{Clock, Moment};
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::control::{ActRequest, Acted, GroupControl};
+use crate::store::coverage::Cover;
 use crate::store::ledger::{JobLedger, Keep};
 use crate::store::made::{MadeList, MadeReply, MakeRequest};
 use crate::store::request::{
@@ -65,14 +70,6 @@ struct Shared {
     told: broadcast::Sender<(Namespace, GroupName, Hint)>,
 }
 
-/// What the instances are told at once.
-#[derive(Clone, Copy, Debug)]
-enum Hint {
-    Released(u64),
-    Asked(u64),
-    Controlled(u64),
-}
-
 /// What the store holds of one namespace.
 #[derive(Debug, Default)]
 struct Data {
@@ -100,6 +97,7 @@ struct Group {
     jobs: BTreeMap<JobName, JobLedger>,
     control: control::Control,
     made: made::Table,
+    coverage: coverage::Coverage,
 }
 
 #[derive(Debug)]
@@ -207,7 +205,8 @@ impl Embedded {
             return;
         };
         for job in jobs {
-            if let Some(job) = group.jobs.get_mut(job) {
+            let job = group.coverage.goes_on_as(job);
+            if let Some(job) = group.jobs.get_mut(&job) {
                 trim::trim(job, &self.keep, time.wall);
             }
         }
@@ -268,12 +267,16 @@ impl Store for Embedded {
 
     fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Pin<Box<dyn Future<Output = Told> + Send + '_>> {
         Box::pin(self.later(move |data, time| {
-            let replaced = beats.iter().flat_map(|beats| lease::beat(data, beats, time)).collect();
-            let renewed = renewals.iter().map(|renewal| Ok(lease::renew(data, renewal, time)));
-            Told {
-                renewed: renewed.collect(),
-                replaced,
+            let mut told = Told {
+                beaten: vec![true; beats.len()],
+                ..Told::default()
+            };
+            for beats in &beats {
+                lease::beat(data, beats, time, &mut told);
             }
+            let renewed = renewals.iter().map(|renewal| Ok(lease::renew(data, renewal, time)));
+            told.renewed = renewed.collect();
+            told
         }))
     }
 
@@ -298,6 +301,10 @@ impl Store for Embedded {
 
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
         Box::pin(self.later(move |data, time| Ok(ticks::take_over(data, &request, time))))
+    }
+
+    fn cover(&self, request: Cover) -> Answer<'_, bool> {
+        Box::pin(self.later(move |data, time| Ok(coverage::cover(data, &request, time))))
     }
 
     fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed> {
@@ -330,11 +337,11 @@ impl Store for Embedded {
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
         Box::pin(self.later(move |data, _| {
-            let ledger = data.groups.get(group).and_then(|group| group.jobs.get(job));
-            let mut ledger = ledger.cloned().unwrap_or_default();
-            ledger.sort_records();
-            ledger.schedule.take_if(|schedule| schedule.text.is_empty());
-            Ok(ledger)
+            Ok(data
+                .groups
+                .get(group)
+                .map(|group| coverage::ledger(group, job))
+                .unwrap_or_default())
         }))
     }
 
@@ -377,21 +384,6 @@ impl Store for Embedded {
     }
 
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        let mut told = self.shared.told.subscribe();
-        Box::pin(async move {
-            loop {
-                match told.recv().await {
-                    Ok((namespace, group, hint)) if namespace == self.namespace => match hint {
-                        Hint::Released(term) => ears.released(group.as_str(), term),
-                        Hint::Asked(term) => ears.asked(group.as_str(), term),
-                        Hint::Controlled(number) => ears.controlled(group.as_str(), number),
-                    },
-                    Ok(_) => {}
-                    Err(broadcast::error::RecvError::Lagged(_)) => ears.gap(),
-                    // The sender lives in `self`.
-                    Err(broadcast::error::RecvError::Closed) => return,
-                }
-            }
-        })
+        Box::pin(told::hear(self.shared.told.subscribe(), &self.namespace, ears))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Data, Group, Time, paused, schedules, tries};
+use super::{Data, Group, Time, coverage, paused, schedules, tries, unled};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
@@ -16,15 +16,18 @@ use crate::store::request::{
     Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, Passed, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
 use crate::store::tries::Found;
+use crate::store::unled::UNLED;
 
 pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> TakenOver {
     let group = data.groups.entry(request.group.clone()).or_default();
-    if !group.is_held_by(&request.holder, request.term, time.moment) {
+    if !group.may_ask(&request.holder, request.term, time.moment) {
         return TakenOver::NotYours;
     }
     let (mut cursors, mut waiting, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (job, text) in request.jobs.iter().zip(&request.schedules) {
-        let job = group.jobs.entry(job.clone()).or_default();
+    let mut absences = Vec::new();
+    let renamed = coverage::rename(group, request);
+    for (name, text) in renamed.iter().zip(&request.schedules) {
+        let job = group.jobs.entry(name.clone()).or_default();
         schedules::revive(job, text);
         let over = text.is_empty() && job.schedule.as_ref().is_none_or(|kept| kept.text.is_empty());
         if job.cursor.is_none() && !over {
@@ -40,6 +43,20 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
             pausing: job.open.iter().filter_map(OpenRun::pausing).collect(),
         });
         kept.push(schedules::kept(job, text, &request.writer, &request.holder));
+        let cursor = job.cursor.unwrap_or(time.wall);
+        absences.push(if request.term == UNLED || text.is_empty() {
+            group.coverage.forget(name);
+            Vec::new()
+        } else {
+            group.coverage.cover(name, cursor, time.wall)
+        });
+    }
+    // What is asked for apart from the program's jobs tells nothing of those.
+    let apart = request.term == UNLED || request.schedules.first().is_some_and(|text| text.is_empty());
+    if !apart {
+        let own = renamed.iter().cloned().collect();
+        let elsewhere = request.elsewhere.as_deref();
+        group.coverage.mark_lacked(&own, elsewhere, time.wall);
     }
     TakenOver::Yours {
         now: time.wall,
@@ -49,12 +66,14 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
         open,
         schedules: kept,
         control: group.control.number,
+        absences,
+        kept: renamed,
     }
 }
 
 pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time) -> Claimed {
     let group = data.groups.entry(batch.group.clone()).or_default();
-    if !group.is_held_by(&batch.holder, batch.term, time.moment) {
+    if !group.may_ask(&batch.holder, batch.term, time.moment) {
         return Claimed::NotYours;
     }
     let mut stopped = BTreeMap::new();
@@ -68,7 +87,7 @@ type Stopped = BTreeMap<JobName, ClaimReply>;
 fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut Stopped, time: Time) -> ClaimReply {
     settle_dead(group, batch, claim, time);
     let job = group.jobs.entry(claim.job.clone()).or_default();
-    let same = |run: &&OpenRun| run.again_at.is_none() && run.term == batch.term && run.number == claim.number;
+    let same = |run: &&OpenRun| run.again_at.is_none() && unled::is_own(run, batch) && run.number == claim.number;
     if let Some(run) = job.open.iter().find(same) {
         return ClaimReply::Won { fence: run.fence };
     }
@@ -79,6 +98,10 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut
     }
     let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);
     let cursor = job.cursor.map_or(claim.cursor, |cursor| cursor.max(claim.cursor));
+    if (scheduled || claim.want == Want::Adopt) && group.coverage.is_moved(&claim.job) {
+        // It goes on under another name, which the asker has not heard of.
+        return ClaimReply::OtherSchedule;
+    }
     if claim.want == Want::Adopt {
         return schedules::adopt(job, batch, claim, cursor);
     }
@@ -171,6 +194,7 @@ fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> Cl
         },
         claimed_at: time.wall,
         instance: batch.holder.instance().to_owned(),
+        holder: batch.holder.clone(),
         tries: 1,
         again_at: None,
         last: None,
@@ -252,14 +276,14 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
     let verdict = |run: &OpenRun| {
         if run.again_at.is_some()
             || claim.alive.contains(&run.fence)
-            || (run.term == batch.term && run.number == claim.number)
+            || (unled::is_own(run, batch) && run.number == claim.number)
         {
             None
-        } else if run.term == batch.term {
+        } else if unled::is_own(run, batch) {
             (run.number < batch.claiming).then_some(Ran::NotStarted)
         } else {
             let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
-            let silent = time.moment.since(beat) > batch.silence && batch.connected >= batch.silence;
+            let silent = time.moment.since(beat) > batch.silence && unled::connected(batch) >= batch.silence;
             silent.then_some(Ran::Lost)
         }
     };
@@ -280,7 +304,8 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
 pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time) -> Vec<Settled> {
     let group = data.groups.entry(batch.group.clone()).or_default();
     let one = |end: &End| {
-        let job = group.jobs.entry(end.job.clone()).or_default();
+        let name = group.coverage.goes_on_as(&end.job);
+        let job = group.jobs.entry(name).or_default();
         if let Some(at) = tries::settle_again(job, end, time) {
             group.beats.remove(&end.fence);
             group.replaced.remove(&end.fence);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Group, Time, ticks};
+use super::{Group, Time, ticks, unled};
 use crate::clock::Moment;
 use crate::job::outcome::Ran;
 use crate::job::tick::Origin;
@@ -44,11 +44,11 @@ pub(super) fn found(group: &Group, batch: &ClaimBatch, claim: &Claim, time: Time
         return Found::default();
     };
     let elsewhere =
-        |run: &&OpenRun| run.again_at.is_none() && run.term != batch.term && !claim.alive.contains(&run.fence);
+        |run: &&OpenRun| run.again_at.is_none() && !unled::is_own(run, batch) && !claim.alive.contains(&run.fence);
     let rest = |run: &OpenRun| {
         let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
         let heard = batch.silence.saturating_sub(time.moment.since(beat));
-        heard.max(batch.silence.saturating_sub(batch.connected))
+        heard.max(batch.silence.saturating_sub(unled::connected(batch)))
     };
     Found {
         silent_in: job.open.iter().filter(elsewhere).map(rest).min(),
@@ -80,6 +80,7 @@ pub(super) fn retry(group: &mut Group, batch: &ClaimBatch, claim: &Claim, old: u
             origin: run.origin,
             claimed_at: time.wall,
             instance: batch.holder.instance().to_owned(),
+            holder: batch.holder.clone(),
             tries: run.tries + 1,
             again_at: None,
             last: None,

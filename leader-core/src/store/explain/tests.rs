@@ -61,6 +61,7 @@ pub(super) fn open(tick: &str) -> OpenRun {
         origin: Origin::Schedule,
         claimed_at: at(tick).checked_add(SignedDuration::from_millis(40)).unwrap(),
         instance: "web-2".to_owned(),
+        holder: crate::names::Holder::from_store("web-1#7"),
         tries: 1,
         again_at: None,
         last: None,
@@ -388,4 +389,33 @@ proptest! {
         prop_assert_eq!(ask(next).fate, Fate::NotYetDue { due: next, calendars: Vec::new() });
         prop_assert_eq!(ask(at("00:00:00")).fate, Fate::BeforeFirstSeen { since: Some(since) });
     }
+}
+
+#[test]
+fn what_the_fleet_was_without_is_no_tick_and_what_the_leader_lacks_is_told() {
+    let absence = |kind, from, until: Option<&str>| Absence {
+        kind,
+        from: at(from),
+        until: until.map(at),
+    };
+    let ledger = JobLedger {
+        absences: vec![
+            absence(AbsenceKind::Removed, "07:05:00", Some("07:40:00")),
+            absence(AbsenceKind::Uncovered, "11:52:00", None),
+        ],
+        ..ledger()
+    };
+    let told = |text| asked(&ledger, &rule(), text, None).to_string();
+    assert_eq!(
+        told("07:10:00"),
+        "`report` at 2026-11-30T07:10:00Z is no tick: no living instance of the fleet had the job from 2026-11-30T07:05:00Z to \
+         2026-11-30T07:40:00Z, and nothing is owed for that time."
+    );
+    assert!(told("07:40:00").contains("is no tick"));
+    assert!(!told("07:50:00").contains("is no tick") && !told("07:00:00").contains("is no tick"));
+    let told = told("12:00:00");
+    assert!(
+        told.contains("is not decided yet; it will not run, because the leaders of the group have lacked the job since 2026-11-30T11:52:00Z"),
+        "{told}"
+    );
 }

@@ -61,16 +61,7 @@ impl fmt::Display for Explanation {
                 }
                 write!(f, "; {} recorded it at {}.", record.instance, record.settled_at)
             }
-            Fate::Blackout { record, calendars } => {
-                f.write_str("did not run, because a blackout calendar covered it")?;
-                names(f, calendars)?;
-                write!(f, "; {} recorded it at {}", record.instance, record.settled_at)?;
-                if calendars.is_empty() {
-                    f.write_str(". No calendar of this instance covers it now.")
-                } else {
-                    f.write_str(".")
-                }
-            }
+            Fate::Blackout { record, calendars } => blackout(f, record, calendars),
             Fate::Fenced(record) => write!(
                 f,
                 "ran on {}, and its result was refused: the run with fence {} had been settled or taken over by another.",
@@ -92,6 +83,13 @@ impl fmt::Display for Explanation {
             ),
             Fate::BeforeFirstSeen { since: None } => {
                 write!(f, "did not run, because no leader of the group `{group}` has had the job yet.")
+            }
+            Fate::Removed { from, until } => {
+                write!(f, "is no tick: no living instance of the fleet had the job from {from} ")?;
+                match until {
+                    Some(until) => write!(f, "to {until}, and nothing is owed for that time."),
+                    None => f.write_str("on, and nothing is owed for that time."),
+                }
             }
             Fate::NotATick { before, after } => no_tick(f, schedule, *before, *after),
             Fate::NotScheduled { since, until } => not_scheduled(f, *since, *until),
@@ -166,6 +164,17 @@ fn not_scheduled(f: &mut fmt::Formatter<'_>, since: Option<Timestamp>, until: Op
     f.write_str(".")
 }
 
+fn blackout(f: &mut fmt::Formatter<'_>, record: &LedgerRecord, calendars: &[String]) -> fmt::Result {
+    f.write_str("did not run, because a blackout calendar covered it")?;
+    names(f, calendars)?;
+    write!(f, "; {} recorded it at {}", record.instance, record.settled_at)?;
+    if calendars.is_empty() {
+        f.write_str(". No calendar of this instance covers it now.")
+    } else {
+        f.write_str(".")
+    }
+}
+
 fn undecided(f: &mut fmt::Formatter<'_>, group: &str, fate: &Fate) -> fmt::Result {
     let Fate::Undecided {
         due,
@@ -173,6 +182,7 @@ fn undecided(f: &mut fmt::Formatter<'_>, group: &str, fate: &Fate) -> fmt::Resul
         leader,
         leads_since,
         calendars,
+        lacked_since,
     } = fate
     else {
         return Ok(());
@@ -181,6 +191,12 @@ fn undecided(f: &mut fmt::Formatter<'_>, group: &str, fate: &Fate) -> fmt::Resul
     if !calendars.is_empty() {
         f.write_str("; it will not run, because a blackout calendar covers it")?;
         names(f, calendars)?;
+    }
+    if let Some(since) = lacked_since {
+        write!(
+            f,
+            "; it will not run, because the leaders of the group have lacked the job since {since}"
+        )?;
     }
     if let Some(behind) = behind {
         f.write_str(": an earlier run has not ended")?;

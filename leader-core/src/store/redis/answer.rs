@@ -1,21 +1,24 @@
 //! Reads the scripts' replies; anything unexpected is a protocol error, never a guess.
 
 mod found;
+mod settled;
+mod signs;
+
+pub(super) use settled::{Told, settled};
+pub(super) use signs::beaten;
 
 use std::time::Duration;
 
 use ::redis::{FromRedisValue, Value};
 use jiff::Timestamp;
 
-use super::{fault, schedules};
+use super::{coverage, fault, schedules};
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
-use crate::names::Holder;
+use crate::names::{Holder, JobName};
 use crate::store::error::StoreError;
 use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
-use crate::store::request::{
-    AskReply, Asked, Campaigned, ClaimReply, Claimed, Oddity, Renewed, Settled, TakenOver, Verdict,
-};
+use crate::store::request::{AskReply, Asked, Campaigned, ClaimReply, Claimed, Oddity, Renewed, TakenOver, Verdict};
 use crate::store::roster::{Enrolled, Line, Roster, Twin};
 
 pub(super) fn odd(what: &str) -> StoreError {
@@ -142,16 +145,13 @@ pub(super) fn renewed(value: Value) -> Result<Renewed, StoreError> {
     }
 }
 
-/// The fences of runs.
-pub(super) fn fences(value: Value) -> Result<Vec<u64>, StoreError> {
-    texts(value)?.iter().map(|text| number(text)).collect()
-}
-
-pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreError> {
-    let answer = texts(value)?;
+pub(super) fn taken_over(value: Value, asked: &[JobName]) -> Result<TakenOver, StoreError> {
+    let (answer, jobs) = (texts(value)?, asked.len());
     match answer.as_slice() {
         [verdict] if verdict == "not_yours" => Ok(TakenOver::NotYours),
-        [verdict, now, late_from, jobs_found @ .., control] if verdict == "yours" && jobs_found.len() == 5 * jobs => {
+        [verdict, now, late_from, jobs_found @ .., control, absences]
+            if verdict == "yours" && jobs_found.len() == 5 * jobs =>
+        {
             let optional = |text: &String| (!text.is_empty()).then(|| instant(text)).transpose();
             let each = || jobs_found.chunks_exact(5);
             Ok(TakenOver::Yours {
@@ -162,6 +162,8 @@ pub(super) fn taken_over(value: Value, jobs: usize) -> Result<TakenOver, StoreEr
                 open: each().map(|job| found::found(&job[2])).collect::<Result<_, _>>()?,
                 schedules: each().map(|job| schedules::stored(&job[3], &job[4])).collect(),
                 control: number(control)?,
+                absences: coverage::of_jobs(absences, jobs)?,
+                kept: asked.to_vec(),
             })
         }
         _ => Err(odd("answer to a take-over")),
@@ -216,22 +218,6 @@ pub(super) fn claimed(value: Value, claims: usize) -> Result<Claimed, StoreError
     };
     let replies = replies.chunks(2).map(reply).collect::<Result<_, _>>()?;
     Ok(Claimed::Yours(replies))
-}
-
-pub(super) fn settled(value: Value, ends: usize) -> Result<Vec<Settled>, StoreError> {
-    let answer = texts(value)?;
-    if answer.len() != ends {
-        return Err(odd("answer to a settlement"));
-    }
-    let one = |word: &String| match word.as_str() {
-        "settled" => Ok(Settled::Yes),
-        "fenced" => Ok(Settled::Fenced),
-        again if again.starts_with("again ") => Ok(Settled::Again {
-            at: instant(&again["again ".len()..])?,
-        }),
-        other => Err(odd(&format!("verdict `{other}`"))),
-    };
-    answer.iter().map(one).collect()
 }
 
 pub(super) fn enrolled(value: Value) -> Result<Enrolled, StoreError> {
@@ -344,6 +330,7 @@ fn open_run(line: &str) -> Result<OpenRun, StoreError> {
         number: number(claim)?,
         claimed_at: instant(claimed)?,
         instance: Holder::from_store(holder).instance().to_owned(),
+        holder: Holder::from_store(holder),
         tries: tries.parse().map_err(|_| odd("open run"))?,
         again_at: (!again.is_empty()).then(|| instant(again)).transpose()?,
         last: ran(last),

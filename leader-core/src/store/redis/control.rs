@@ -29,6 +29,7 @@ pub(super) fn act(keys: &Keys, request: &ActRequest) -> Cmd {
         Deed::Cancel { request } => (request.to_string(), String::new()),
     };
     call(keys, &request.group)
+        .key(keys.coverage(&request.group))
         .arg(request.deed.as_str())
         .arg(request.job.as_ref().map(JobName::as_str).unwrap_or_default())
         .arg(first)
@@ -47,13 +48,13 @@ pub(super) fn control(keys: &Keys, group: &GroupName) -> Cmd {
     call(keys, group).eval(script::CONTROL)
 }
 
-pub(super) fn acted(value: Value, job: Option<&JobName>) -> Result<Acted, StoreError> {
+pub(super) fn acted(value: Value) -> Result<Acted, StoreError> {
     let told = answer::texts(value)?;
     match told.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["done", number, at, before] => Ok(Acted::Done {
+        ["done", number, at, before, name] => Ok(Acted::Done {
             number: answer::number(number)?,
             at: answer::instant(at)?,
-            before: pause(job.cloned(), before),
+            before: on(name).and_then(|job| pause(job, before)),
         }),
         ["nothing"] => Ok(Acted::Nothing),
         ["full", open] => Ok(Acted::Full {

@@ -54,6 +54,11 @@ impl Keys {
         self.part(group, "payloads")
     }
 
+    /// Who has had which jobs, and when.
+    pub(super) fn coverage(&self, group: &GroupName) -> String {
+        self.part(group, "coverage")
+    }
+
     /// The keys of a group's jobs.
     pub(super) fn jobs(&self, group: &GroupName) -> JobKeys {
         JobKeys {
@@ -125,6 +130,7 @@ mod tests {
             keys.acts(&group),
             keys.schedules(&group),
             keys.payloads(&group),
+            keys.coverage(&group),
             jobs.job(&job),
             jobs.ran(&job),
             jobs.passed(&job),

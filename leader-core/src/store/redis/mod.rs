@@ -6,6 +6,7 @@ mod backoff;
 mod calls;
 mod connection;
 mod control;
+mod coverage;
 mod fault;
 mod findings;
 mod keys;

@@ -11,7 +11,11 @@ pub(super) const RENEW: &str = include_str!("scripts/renew.lua");
 pub(super) const BEAT: &str = include_str!("scripts/beat.lua");
 pub(super) const RELEASE: &str = include_str!("scripts/release.lua");
 pub(super) const ASK: &str = include_str!("scripts/ask.lua");
-pub(super) const TAKE_OVER: &str = include_str!("scripts/take_over.lua");
+pub(super) const TAKE_OVER: &str = concat!(
+    include_str!("scripts/coverage.lua"),
+    include_str!("scripts/take_over.lua")
+);
+pub(super) const COVER: &str = concat!(include_str!("scripts/coverage.lua"), include_str!("scripts/cover.lua"));
 pub(super) const CLAIM: &str = concat!(include_str!("scripts/records.lua"), include_str!("scripts/claim.lua"));
 pub(super) const SETTLE: &str = concat!(include_str!("scripts/records.lua"), include_str!("scripts/settle.lua"));
 pub(super) const ACT: &str = include_str!("scripts/act.lua");

@@ -1,5 +1,7 @@
 //! The operations, each one round trip of one pipeline.
 
+mod follow;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use super::answer;
 use super::calls::{self, millis};
 use super::connection::Connection;
 use super::control;
+use super::coverage;
 use super::findings;
 use super::keys::Keys;
 use super::made;
@@ -18,6 +21,7 @@ use super::script::{self, Call};
 use super::subscription::Subscription;
 use crate::names::{GroupName, Holder, JobName, Namespace};
 use crate::store::control::{ActRequest, Acted, GroupControl};
+use crate::store::coverage::Cover;
 use crate::store::ledger::{JobLedger, Keep};
 use crate::store::made::{MadeList, MadeReply, MakeRequest};
 use crate::store::request::{
@@ -151,13 +155,19 @@ impl Store for RedisStore {
             // Renewals first: they are what time is short for.
             let commands = renewals.iter().map(renew).chain(beats.iter().map(beat)).collect();
             let mut replies = self.query(&self.lease, commands).await;
-            let mut replaced = Vec::new();
+            let (mut replaced, mut gone, mut beaten) = (Vec::new(), Vec::new(), Vec::new());
             for (beats, reply) in beats.iter().zip(replies.drain(renewals.len()..)) {
-                match reply.and_then(answer::fences) {
-                    Ok(fences) => replaced.extend(fences.into_iter().map(|fence| Replaced {
-                        group: beats.group.clone(),
-                        fence,
-                    })),
+                let answer = reply.and_then(answer::beaten);
+                beaten.push(answer.is_ok());
+                let run = |fence| Replaced {
+                    group: beats.group.clone(),
+                    fence,
+                };
+                match answer {
+                    Ok((to_end, others)) => {
+                        replaced.extend(to_end.into_iter().map(run));
+                        gone.extend(others.into_iter().map(run));
+                    }
                     Err(error) => tracing::debug!(%error, "heartbeats of runs were not taken"),
                 }
             }
@@ -165,6 +175,8 @@ impl Store for RedisStore {
             Told {
                 renewed: renewed.collect(),
                 replaced,
+                beaten,
+                gone,
             }
         })
     }
@@ -202,21 +214,13 @@ impl Store for RedisStore {
     }
 
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
+        Box::pin(self.take_over_as_kept(request))
+    }
+
+    fn cover(&self, request: Cover) -> Answer<'_, bool> {
         Box::pin(async move {
-            let mut call = Call::default()
-                .key(self.keys.lease(&request.group))
-                .key(self.keys.state(&request.group))
-                .arg(&request.holder)
-                .arg(request.term)
-                .arg(&request.writer.version)
-                .arg(&request.writer.time_zones);
-            let keys = self.keys.jobs(&request.group);
-            for (job, schedule) in request.jobs.iter().zip(&request.schedules) {
-                call.push_key(keys.job(job));
-                call.push(schedule);
-            }
-            let value = self.ask_one(call.eval(script::TAKE_OVER)).await?;
-            answer::taken_over(value, request.jobs.len())
+            let answer = answer::text(self.ask_one(coverage::cover(&self.keys, &request)).await?)?;
+            Ok(answer == "yours")
         })
     }
 
@@ -256,52 +260,17 @@ impl Store for RedisStore {
     }
 
     fn settle(&self, batches: Vec<SettleBatch>) -> Answers<'_, Vec<Settled>> {
-        Box::pin(async move {
-            let mut sizes = Vec::new();
-            let mut commands = Vec::new();
-            for batch in &batches {
-                let chunks: Vec<_> = batch.ends.chunks(CHUNK).collect();
-                sizes.push(chunks.iter().map(|chunk| chunk.len()).collect::<Vec<_>>());
-                commands.extend(
-                    chunks
-                        .iter()
-                        .map(|chunk| calls::settle(&self.keys, &self.keep, &batch.group, chunk)),
-                );
-            }
-            let mut replies = self.query(&self.commands, commands).await.into_iter();
-            let mut join = |sizes: &Vec<usize>| {
-                let parts: Vec<_> = sizes.iter().zip(replies.by_ref()).collect();
-                let mut all = Vec::new();
-                for (size, reply) in parts {
-                    all.extend(answer::settled(reply?, *size)?);
-                }
-                Ok(all)
-            };
-            sizes.iter().map(&mut join).collect()
-        })
+        Box::pin(self.settle_all(batches))
     }
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
-        Box::pin(async move {
-            let keys = self.keys.jobs(group);
-            let mut all = ::redis::cmd("HGETALL");
-            all.arg(keys.job(job));
-            let list = |key: String| {
-                let mut range = ::redis::cmd("LRANGE");
-                range.arg(key).arg(0).arg(-1);
-                range
-            };
-            let commands = vec![all, list(keys.ran(job)), list(keys.passed(job))];
-            let mut replies = self.query(&self.commands, commands).await.into_iter();
-            let mut next = || replies.next().unwrap_or_else(|| Err(StoreError::protocol()));
-            answer::ledger(next()?, next()?, next()?)
-        })
+        Box::pin(self.ledger_as_kept(group, job))
     }
 
     fn act(&self, request: ActRequest) -> Answer<'_, Acted> {
         Box::pin(async move {
             let value = self.ask_one(control::act(&self.keys, &request)).await?;
-            control::acted(value, request.job.as_ref())
+            control::acted(value)
         })
     }
 

@@ -10,7 +10,7 @@ use super::super::input::{Group, Input};
 use super::Control;
 use crate::clock::Moment;
 use crate::job::tick::Origin;
-use crate::store::{ActRequest, Claim, ClaimReply, Deed, Meets, OpenRequest, Want};
+use crate::store::{ActRequest, Claim, ClaimReply, Deed, Meets, OpenRequest, UNLED, Want};
 
 /// A request, and when to look at it.
 #[derive(Debug)]
@@ -37,13 +37,14 @@ impl Engine {
     /// What was read, with what is known here already.
     pub(super) fn merge_requests(&mut self, now: Moment, index: Group, read: Vec<OpenRequest>) -> Vec<Open> {
         let known = std::mem::take(&mut self.groups[index].control.open);
-        let jobs = &self.groups[index].jobs;
+        let state = &self.groups[index];
+        let jobs = || state.jobs.iter().chain(&state.unled.jobs);
         let merge = |mut request: OpenRequest| {
             let before = known.iter().find(|open| open.request.id == request.id);
             // The read may be older than a claim's answer.
             request.done = request.done.max(before.and_then(|open| open.request.done));
             Open {
-                job: jobs.iter().copied().find(|job| self.jobs[*job].name == request.job),
+                job: jobs().copied().find(|job| *self.kept_as(*job) == request.job),
                 look: now,
                 claiming: before.is_some_and(|open| open.claiming),
                 request,
@@ -107,7 +108,7 @@ impl Engine {
             // By the schedule in force, as its ticks are.
             _ => next_of(&self.planner.rule(job).unwrap_or(&spec.rule).schedule, request),
         };
-        let (name, overlap) = (spec.name.clone(), spec.overlap);
+        let (name, overlap) = (self.kept_as(job).clone(), spec.overlap);
         let Some(tick) = tick else {
             self.withdraw(now, index, request);
             return;
@@ -172,7 +173,12 @@ impl Engine {
         claim: &Claim,
         reply: &ClaimReply,
     ) {
-        let Some(meets) = claim.meets.filter(|_| self.groups[index].taken_over == Some(term)) else {
+        // It is the leader who looks after requests, whatever the job needs.
+        let led = self.groups[index].taken_over;
+        let Some(meets) = claim
+            .meets
+            .filter(|_| led.is_some() && (term == UNLED || led == Some(term)))
+        else {
             return;
         };
         let renew = self.shared.config.timing.renew();

@@ -62,7 +62,7 @@ impl Engine {
 
     pub(super) fn note_end(&mut self, id: RunId, ended: Ended, ending: Ending) {
         let end = End {
-            job: self.jobs[ended.job].name.clone(),
+            job: self.kept_as(ended.job).clone(),
             fence: id.fence,
             ran: ending.ran,
             error: ending.error,
@@ -159,7 +159,7 @@ impl Engine {
         self.planner.release(ended.job);
         self.ended_here(group, ended.job);
         if let Some((job, term)) = ended.resting
-            && self.groups[group].taken_over == Some(term)
+            && self.plans_under(group, term)
         {
             self.planner.resume(job);
         }

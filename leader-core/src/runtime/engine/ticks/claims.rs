@@ -8,21 +8,21 @@ use super::super::input::{Group, Input};
 use super::Flight;
 use crate::clock::Moment;
 use crate::schedule::planner::{Step, StepKind};
-use crate::store::{Claim, ClaimBatch, Further, Want, Writer};
+use crate::store::{Claim, ClaimBatch, Further, UNLED, Want, Writer};
 
 impl Engine {
     pub(super) fn claims(&mut self, due: Vec<(usize, Vec<Step>)>) -> Flight {
-        let mut by_group: BTreeMap<Group, (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
+        let mut by_group: BTreeMap<(Group, bool), (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
         for (job, steps) in due {
-            let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
+            let (claims, jobs) = by_group.entry((self.group_of[job], self.is_unled(job))).or_default();
             for step in steps {
                 claims.push(self.claim_of(job, &step));
                 jobs.push(job);
             }
         }
         let mut flight = Flight::default();
-        for (index, (claims, jobs)) in by_group {
-            flight.batches.push((index, self.batch(index, claims)));
+        for ((index, unled), (claims, jobs)) in by_group {
+            flight.batches.push((index, self.batch(index, unled, claims)));
             flight.jobs.push(jobs);
         }
         flight
@@ -30,7 +30,7 @@ impl Engine {
 
     pub(super) fn claim_of(&mut self, job: usize, step: &Step) -> Claim {
         self.ticks.last_number += 1;
-        let name = self.jobs[job].name.clone();
+        let name = self.kept_as(job).clone();
         Claim {
             alive: self.runs.alive(job),
             job: name,
@@ -53,16 +53,22 @@ impl Engine {
         }
     }
 
-    pub(super) fn batch(&self, index: Group, claims: Vec<Claim>) -> ClaimBatch {
+    /// All of them are of jobs that need no leader, or none.
+    pub(super) fn batch(&self, index: Group, unled: bool, claims: Vec<Claim>) -> ClaimBatch {
         let config = &self.shared.config;
         let state = &self.groups[index];
         ClaimBatch {
             group: state.gate.group().clone(),
             holder: config.holder.clone(),
-            term: state.taken_over.unwrap_or_default(),
+            // Without one, what needs a leader is nobody's to claim.
+            term: if unled {
+                UNLED
+            } else {
+                state.taken_over.unwrap_or(u64::MAX)
+            },
             known: state.known,
             claiming: self.ticks.lowest_under_way(index, &claims),
-            silence: config.timing.trust(),
+            silence: if unled { self.silence() } else { config.timing.trust() },
             patience: 2 * config.timing.renew(),
             connected: std::time::Duration::ZERO,
             claims,
@@ -79,7 +85,7 @@ impl Engine {
     /// Sends one claim in a round trip of its own.
     pub(in super::super) fn send_one(&mut self, now: Moment, index: Group, job: usize, claim: Claim) {
         let flight = Flight {
-            batches: vec![(index, self.batch(index, vec![claim]))],
+            batches: vec![(index, self.batch(index, self.is_unled(job), vec![claim]))],
             jobs: vec![vec![job]],
             ..Flight::default()
         };
@@ -112,8 +118,10 @@ impl Engine {
     /// What the job's runs have of further tries.
     pub(super) fn further(&self, job: usize) -> Option<Further> {
         let spec = &self.jobs[job];
-        (spec.retries > 0).then_some(Further {
-            retries: spec.retries,
+        // A run whose claim has expired is taken again in any case.
+        let retries = spec.retries.max(u32::from(spec.is_unled()));
+        (retries > 0).then_some(Further {
+            retries,
             first: spec.backoff.first,
             most: spec.backoff.most,
         })

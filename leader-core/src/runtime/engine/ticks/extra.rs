@@ -25,8 +25,12 @@ impl Engine {
     }
 
     fn leads(&self, job: usize) -> bool {
-        let state = &self.groups[self.group_of[job]];
-        state.draining.is_none() && state.taken_over.is_some_and(|term| state.gate.trusts(term))
+        let index = self.group_of[job];
+        if self.is_unled(job) {
+            self.races(index)
+        } else {
+            self.leads_group(index)
+        }
     }
 
     /// Claims a run outside the schedule, as soon as there is a place.
@@ -36,7 +40,7 @@ impl Engine {
     }
 
     fn claim_by_hand(&mut self, now: Moment, job: usize, at: Timestamp, asker: Asker) {
-        let name = self.jobs[job].name.clone();
+        let name = self.kept_as(job).clone();
         let index = self.group_of[job];
         if !self.leads(job) {
             let _ = asker.send(Err(format!("this instance does not lead the group of `{name}`")));
@@ -58,7 +62,7 @@ impl Engine {
             meets: None,
         };
         let flight = Flight {
-            batches: vec![(index, self.batch(index, vec![claim]))],
+            batches: vec![(index, self.batch(index, self.is_unled(job), vec![claim]))],
             jobs: vec![vec![job]],
             asker: Some(asker),
             ..Flight::default()

@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::runtime::fleet;
 use crate::schedule::Schedule;
 use crate::schedule::planner::{Change, Rule, StepKind};
-use crate::store::{Claim, ClaimReply, StoredSchedule};
+use crate::store::{Claim, ClaimReply, StoredSchedule, UNLED};
 
 impl Engine {
     /// How the ticks of a job are decided: by the schedule in force, with this instance's own policies.
@@ -31,7 +31,7 @@ impl Engine {
         let (group, name) = (spec.group.clone(), spec.name.clone());
         if stored.text == spec.rule.schedule.as_str() {
             self.ticks.followed.remove(&job);
-            if self.stands_for_more(job, &stored) {
+            if self.may_change(job) && self.stands_for_more(job, &stored) {
                 self.planner.change(job, Change::WhenDecided);
             }
             return;
@@ -50,7 +50,9 @@ impl Engine {
         let told = self.ticks.told_followed.get(&job) == Some(&stored.text);
         let (text, version) = (stored.text.clone(), stored.version.clone());
         self.ticks.followed.insert(job, stored);
-        if !self.is_newer(job) {
+        if !self.may_change(job) {
+            // The leader of its group will.
+        } else if !self.is_newer(job) {
             self.planner.change(job, Change::WhenDecided);
         } else if !told {
             self.ticks.told_followed.insert(job, text.clone());
@@ -75,20 +77,30 @@ impl Engine {
         own > theirs || (own == theirs && zoned && stored.time_zones != config.time_zones)
     }
 
+    /// Whether this instance may put another schedule in force: of jobs that need no leader, the leader of their group.
+    fn may_change(&self, job: usize) -> bool {
+        !self.is_unled(job) || self.leads_group(self.group_of[job])
+    }
+
     /// Whether the followed schedule is that of a newer version that lives.
     fn is_newer(&self, job: usize) -> bool {
         let config = &self.shared.config;
         let spec = &self.jobs[job];
         self.ticks.followed.get(&job).is_some_and(|stored| {
-            let job = (spec.group.as_str(), spec.name.as_str());
             let members = &self.roster.members;
-            fleet::newer_lives(members, &config.holder, job, &stored.version, &config.version)
+            // A newer version may have it by another name.
+            [&spec.name, self.kept_as(job)].into_iter().any(|name| {
+                let job = (spec.group.as_str(), name.as_str());
+                fleet::newer_lives(members, &config.holder, job, &stored.version, &config.version)
+            })
         })
     }
 
     /// The fleet has changed: what is followed is that of a newer version only while one lives.
     pub(in super::super) fn review_followed(&mut self, index: Group) {
-        for job in self.groups[index].jobs.clone() {
+        let state = &self.groups[index];
+        let jobs = state.jobs.iter().chain(&state.unled.jobs).copied();
+        for job in jobs.filter(|job| self.may_change(*job)).collect::<Vec<_>>() {
             let readable = |stored: &StoredSchedule| stored.text.parse::<Schedule>().is_ok();
             if self.ticks.followed.get(&job).is_some_and(readable) {
                 let change = if self.is_newer(job) {
@@ -127,8 +139,7 @@ impl Engine {
         claim: &Claim,
         reply: &ClaimReply,
     ) {
-        let state = &mut self.groups[index];
-        if state.taken_over != Some(term) || state.draining.is_some() {
+        if !self.plans_under(index, term) || self.groups[index].draining.is_some() {
             return;
         }
         match *reply {
@@ -152,9 +163,10 @@ impl Engine {
                 self.planner.answered(job, cursor);
                 self.found_waiting(now, job, waiting);
             }
+            _ if term == UNLED => self.read_unled_again(now, index),
             // All jobs of the group are read anew: where one schedule was lost the others were, too.
             _ if self.jobs.is_made(job) => self.look_at_made(now, index, job),
-            _ => state.take_over_again = Some(now),
+            _ => self.groups[index].take_over_again = Some(now),
         }
     }
 

@@ -6,8 +6,11 @@ use jiff::SignedDuration;
 
 use super::super::Engine;
 use super::super::input::{Group, Input};
+use super::coverage::removed_since;
 use crate::clock::Moment;
-use crate::store::{StoreError, TakeOver, TakenOver, Writer};
+use crate::schedule::planner::Gaps;
+use crate::store::coverage::gaps;
+use crate::store::{StoreError, TakeOver, TakenOver, UNLED, Writer};
 
 impl Engine {
     /// Asks for the cursors of a group that is led anew.
@@ -15,12 +18,16 @@ impl Engine {
         let state = &mut self.groups[index];
         state.taken_over = Some(term);
         state.take_over_again = None;
+        if self.shared.config.manual_ticks {
+            return;
+        }
         // Those made at run time are asked for when they have been read.
         let jobs: Vec<_> = (state.jobs.iter().copied())
             .filter(|job| !self.jobs.is_made(*job))
             .collect();
-        let handles = !self.shared.config.handlers.is_empty();
-        if self.shared.config.manual_ticks || (jobs.is_empty() && !handles) {
+        if jobs.is_empty() && self.shared.config.handlers.is_empty() {
+            // There are no cursors to ask for, and perhaps jobs that others have had.
+            self.tell_coverage(index, term);
             return;
         }
         if self.skew.holds(&self.planning) {
@@ -28,8 +35,11 @@ impl Engine {
             state.take_over_again = Some(now + self.shared.config.timing.retry());
             return;
         }
-        let config = &self.shared.config;
+        let elsewhere = self.tells_elsewhere(index, term);
+        let (config, state) = (&self.shared.config, &self.groups[index]);
         let request = TakeOver {
+            elsewhere,
+            was: jobs.iter().map(|job| self.jobs[*job].was.clone()).collect(),
             group: state.gate.group().clone(),
             holder: config.holder.clone(),
             term,
@@ -60,6 +70,10 @@ impl Engine {
         jobs: Vec<usize>,
         answer: Result<TakenOver, StoreError>,
     ) {
+        if term == UNLED {
+            self.unled_read(now, index, sent, answer);
+            return;
+        }
         self.heard(now, &answer);
         let state = &mut self.groups[index];
         let current = state.taken_over == Some(term) && state.draining.is_none();
@@ -79,6 +93,8 @@ impl Engine {
                 open,
                 schedules,
                 control,
+                absences,
+                kept,
             }) => {
                 self.sampled(now, sent, server);
                 let config = &self.shared.config;
@@ -86,13 +102,23 @@ impl Engine {
                 let hand_over = SignedDuration::try_from(hand_over).unwrap_or(SignedDuration::MAX);
                 // A drain excuses its own length and a hand-over. What fell due while nobody led for longer is missed.
                 let late_from = late_from.filter(|from| server.duration_since(*from) <= hand_over);
-                let found = cursors.into_iter().zip(waiting).zip(open).zip(schedules);
-                for (job, (((cursor, waiting), open), stored)) in jobs.into_iter().zip(found) {
+                let found = cursors
+                    .into_iter()
+                    .zip(waiting)
+                    .zip(open)
+                    .zip(schedules)
+                    .zip(absences)
+                    .zip(kept);
+                for (job, (((((cursor, waiting), open), stored), absences), kept)) in jobs.into_iter().zip(found) {
                     if made && (stored.text.is_empty() || !self.groups[index].jobs.contains(&job)) {
                         // It has ended meanwhile.
                         continue;
                     }
-                    let rule = self.rule_in_force(job, &stored);
+                    self.keep_as(job, kept);
+                    let mut rule = self.rule_in_force(job, &stored);
+                    rule.gaps = Gaps::new(gaps(&absences, server), cursor);
+                    // One that was left behind with a job that the fleet gave up is coalesced by the next.
+                    let waiting = waiting.filter(|tick| !removed_since(&absences, *tick));
                     self.tell_of_the_future(job, cursor, server);
                     let begun = self.planning.at(now);
                     self.planner.begin(job, rule, cursor, late_from, begun);
@@ -112,6 +138,9 @@ impl Engine {
 
     /// Stops planning a group's jobs: the cursors are read anew at the next term.
     pub(in super::super) fn forget_ticks(&mut self, index: Group) {
+        self.ticks.coverage.forget(index);
+        let group = self.groups[index].gate.group();
+        self.shared.show_uncovered(group, &std::collections::BTreeMap::new());
         for job in &self.groups[index].jobs {
             self.planner.end(*job);
             self.places.forget(*job);

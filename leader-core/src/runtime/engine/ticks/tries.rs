@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::super::Engine;
 use super::super::input::Group;
@@ -15,7 +15,7 @@ use crate::job::outcome::{Outcome, Ran};
 use crate::job::record::Overlap;
 use crate::job::tick::Origin;
 use crate::schedule::missed::Missed;
-use crate::store::{Claim, ClaimReply, End, Found, Pausing, Want};
+use crate::store::{Claim, ClaimReply, End, Found, Pausing, UNLED, Want};
 
 /// The runs of the led jobs that pause, and the looks at runs that live elsewhere.
 #[derive(Default)]
@@ -124,8 +124,16 @@ impl Engine {
         } else {
             self.ticks.tries.looks.remove(&job);
         }
-        let owed = self.jobs[job].rule.missed == Missed::All;
-        for pausing in found.pausing {
+        let spec = &self.jobs[job];
+        let (unled, ttl) = (spec.is_unled(), self.shared.config.timing.ttl());
+        let owed = spec.rule.missed == Missed::All && !unled;
+        for mut pausing in found.pausing {
+            let failed = matches!(pausing.ran, Ran::Error | Ran::Panic | Ran::TimedOut);
+            if unled && failed {
+                // Whoever's try has failed makes the next one, if it is still there.
+                let patience = SignedDuration::try_from(ttl).unwrap_or_default();
+                pausing.again_at = pausing.again_at.checked_add(patience).unwrap_or(Timestamp::MAX);
+            }
             self.pauses(now, job, pausing, owed, None);
         }
     }
@@ -142,10 +150,14 @@ impl Engine {
             ran: end.ran,
         };
         let state = &self.groups[group];
-        let leads = state.taken_over.is_some() && state.draining.is_none();
+        let leads = if self.is_unled(job) {
+            self.asks_on(group, UNLED)
+        } else {
+            state.taken_over.is_some() && state.draining.is_none()
+        };
         let rests = leads && self.pauses(now, job, pausing, resting.is_some(), Some(failed));
         if let Some((job, term)) = resting.filter(|_| !rests)
-            && self.groups[group].taken_over == Some(term)
+            && self.plans_under(group, term)
         {
             self.planner.resume(job);
         }
@@ -233,12 +245,12 @@ impl Engine {
 
     /// Claims beside the planner's, all in one round trip.
     fn claim_alone(&mut self, now: Moment, wishes: Vec<(usize, Timestamp, Want)>) {
-        let mut by_group: BTreeMap<Group, (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
+        let mut by_group: BTreeMap<(Group, bool), (Vec<Claim>, Vec<usize>)> = BTreeMap::new();
         for (job, tick, want) in wishes {
             self.ticks.last_number += 1;
             let claim = Claim {
                 alive: self.runs.alive(job),
-                job: self.jobs[job].name.clone(),
+                job: self.kept_as(job).clone(),
                 number: self.ticks.last_number,
                 tick,
                 cursor: tick,
@@ -250,13 +262,13 @@ impl Engine {
                 adopts: "".into(),
                 meets: None,
             };
-            let (claims, jobs) = by_group.entry(self.group_of[job]).or_default();
+            let (claims, jobs) = by_group.entry((self.group_of[job], self.is_unled(job))).or_default();
             claims.push(claim);
             jobs.push(job);
         }
         let mut flight = Flight::default();
-        for (index, (claims, jobs)) in by_group {
-            flight.batches.push((index, self.batch(index, claims)));
+        for ((index, unled), (claims, jobs)) in by_group {
+            flight.batches.push((index, self.batch(index, unled, claims)));
             flight.jobs.push(jobs);
         }
         self.send_claims(now, flight);
@@ -271,7 +283,7 @@ impl Engine {
         old: u64,
         reply: &ClaimReply,
     ) {
-        let leads = self.groups[index].taken_over == Some(term);
+        let leads = self.plans_under(index, term);
         // Forgotten with the leadership that asked.
         let pause = leads.then(|| self.ticks.tries.pausing.remove(&(job, old))).flatten();
         match reply {
@@ -280,7 +292,7 @@ impl Engine {
                 let state = &mut self.groups[index];
                 state.known = state.known.max(fence);
                 let attempt = pause.as_ref().map_or(2, |pause| pause.tries + 1);
-                if state.gate.trusts(term) {
+                if self.may_start(now, index, term) {
                     let owed = pause.is_some_and(|pause| pause.owed);
                     self.start_run(
                         now,
@@ -331,8 +343,39 @@ impl Engine {
         }
     }
 
+    /// A job that needs no leader: others have decided its ticks up to a cursor, and settled what paused of those before it.
+    pub(in super::super) fn pauses_overtaken(&mut self, job: usize, cursor: Timestamp) {
+        if self
+            .ticks
+            .tries
+            .pausing
+            .range((job, 0)..=(job, u64::MAX))
+            .any(|(_, pause)| pause.tick < cursor)
+        {
+            self.pauses_ended(job);
+        }
+    }
+
+    /// The same job, where the group is led no longer: only what failed here is of interest.
+    pub(in super::super) fn forget_tries_elsewhere(&mut self, job: usize) {
+        let tries = &mut self.ticks.tries;
+        tries.looks.remove(&job);
+        tries
+            .pausing
+            .retain(|(other, _), pause| *other != job || pause.failed.is_some());
+    }
+
+    /// Looks whether the job's runs are alive, at the latest from then on.
+    pub(in super::super) fn watch_from(&mut self, job: usize, at: Moment) {
+        self.ticks.tries.looks.entry(job).or_insert(at);
+    }
+
     fn tell_of_end(&self, job: usize, fence: u64, pause: Pause) {
         let spec = &self.jobs[job];
+        if spec.is_unled() && pause.failed.is_none() {
+            // Somebody else's, who was here in time.
+            return;
+        }
         let outcome = Outcome::Ran(pause.ran);
         let mut error = String::new();
         if let Some(Failed { group, end, ended }) = pause.failed {

@@ -16,13 +16,17 @@ impl Engine {
     /// An earlier run somewhere in the fleet has not ended: looks again when one ends here, or with the next renewal.
     pub(super) fn pause(&mut self, now: Moment, job: usize, cursor: Timestamp) {
         self.planner.rest(job, cursor);
-        let again = self.look_again_at(now);
+        let again = self.look_again_at(now, job);
         self.planner.look_when_ended(job, again);
     }
 
     /// The tick waits in the store. One that ends elsewhere is not told here.
     pub(super) fn look_again_at_waiting(&mut self, now: Moment, job: usize, tick: Timestamp) {
-        let again = self.look_again_at(now);
+        if self.is_watched_elsewhere(job) {
+            self.planner.waits_no_longer(job);
+            return;
+        }
+        let again = self.look_again_at(now, job);
         self.planner.wait(job, tick, again);
     }
 
@@ -33,7 +37,10 @@ impl Engine {
         }
     }
 
-    fn look_again_at(&self, now: Moment) -> Timestamp {
+    fn look_again_at(&self, now: Moment, job: usize) -> Timestamp {
+        if self.is_watched_elsewhere(job) {
+            return self.with_the_next_tick(now, job);
+        }
         self.planning.after(now, self.shared.config.timing.renew())
     }
 
@@ -74,7 +81,7 @@ impl Engine {
     /// A run of the job has ended here: what waited for it is looked at.
     pub(in super::super) fn ended_here(&mut self, group: Group, job: usize) {
         self.look_at_requests(group, job);
-        if self.groups[group].taken_over.is_some() {
+        if self.groups[group].taken_over.is_some() || self.is_unled(job) {
             let now = self.planning.at(self.now());
             self.planner.ended(job, now);
         }

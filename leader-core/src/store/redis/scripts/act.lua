@@ -1,12 +1,21 @@
 -- Keeps an act of control: a pause, its end, a request for runs, or its withdrawal. A pause that skips and has ended is kept for a while:
 -- the ticks that fell due in it may be decided later.
--- KEYS: 1 state, 2 control, 3 acts
+-- KEYS: 1 state, 2 control, 3 acts, 4 coverage
 -- ARGV: 1 what, 2 job or '' = the group, 3 gap, first instant (ms) or request, 4 until or last instant (ms) or '', 5 who, 6 why,
 --       7 channel, 8 group, 9 most open requests, 10 acts kept, 11 ended pauses kept
--- Gives: 'done' with number, instant (ms) and the pause that was there before or ''; 'nothing'; 'full' with how many requests are open;
+-- Gives: 'done' with number, instant (ms), the pause that was there before or '', and the job by the name that it has; 'nothing'; 'full' with how many requests are open;
 --        'untimely' with the server's time
 local call, format, match, concat = redis.call, string.format, string.match, table.concat
 local what, job, first, last, by, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+-- One that goes on under another name.
+for _ = 1, 16 do
+  local moved = redis.pcall('HGET', KEYS[4], job)
+  local name = type(moved) == 'string' and match(moved, '^>(.+)$')
+  if not name then
+    break
+  end
+  job = name
+end
 local time = call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
@@ -78,4 +87,4 @@ if call('LPUSH', KEYS[3], concat({ number, at, what, job, first, last, by, reaso
   call('LTRIM', KEYS[3], 0, tonumber(ARGV[10]) - 1)
 end
 redis.pcall('PUBLISH', ARGV[7], 'controlled ' .. ARGV[8] .. ' ' .. number)
-return { 'done', number, at, before }
+return { 'done', number, at, before, job }

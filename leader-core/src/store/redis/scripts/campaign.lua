@@ -51,7 +51,8 @@ local function after_restart(born_in, seen, ttl, longest, led)
 end
 
 local function campaign(lease, state, fence, holder, ttl, longest, known, first_start, only_one, yield)
-  local kept = redis.call('HMGET', state, 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained', 'holder', 'released', 'vacant', 'first', 'run')
+  local kept = redis.call('HMGET', state, 'born', 'quarantine', 'term', 'ttl', 'seen', 'drained', 'holder', 'released', 'vacant', 'first', 'run',
+    'foreign_since', 'foreign_until', 'foreign')
   local born, term, last_holder = tonumber(kept[1]), tonumber(kept[3]) or 0, kept[7]
   local kept_ttl = tonumber(kept[4]) or 0
 
@@ -87,9 +88,44 @@ local function campaign(lease, state, fence, holder, ttl, longest, known, first_
   end
   local own = held and is_own(held)
 
+  -- A holder of another implementation is seen: since when, and until when its lease goes as far as is known. Where it has taken the lease
+  -- from a leader, nobody knows at which instant after that one's last renewal.
+  local function note_foreign(left)
+    if not kept[1] or string.match(held, '#' .. string.rep('%x', 16) .. '$') then
+      return
+    end
+    local last_seen = math.min(tonumber(kept[5]) or now, now)
+    local was_led = kept[5] and kept[8] ~= kept[3] and last_seen + kept_ttl > now
+    redis.call(
+      'HSET', state, 'foreign_since', kept[12] or whole(was_led and last_seen or now), 'foreign_until',
+      left < 0 and '' or whole(now + left)
+    )
+  end
+
+  -- When the last lead ended, and the spans in which another implementation has led since.
+  local function note_leads()
+    local led_until = now
+    if not held and kept[5] then
+      led_until = math.min(kept[8] == kept[3] and tonumber(kept[9]) or tonumber(kept[5]) + kept_ttl, now)
+    end
+    local foreign = kept[14]
+    local since = tonumber(kept[12])
+    local till = math.min(tonumber(kept[13]) or now, now)
+    if since and till > since then
+      foreign = string.sub((foreign and foreign .. ' ' or '') .. 'f|' .. whole(since) .. '|' .. whole(till), -500)
+    end
+    if foreign then
+      redis.call('HSET', state, 'led_until', whole(led_until), 'foreign', foreign)
+      redis.call('HDEL', state, 'foreign_since', 'foreign_until')
+    else
+      redis.call('HSET', state, 'led_until', whole(led_until))
+    end
+  end
+
   if held and not own then
     local left = redis.call('PTTL', lease)
     if held ~= last_holder then
+      note_foreign(left)
       return answer('held', held, left, left < 0 and 'endless' or 'foreign')
     end
     if kept_ttl > 0 and (left < 0 or left > kept_ttl) then
@@ -140,6 +176,7 @@ local function campaign(lease, state, fence, holder, ttl, longest, known, first_
     -- From here on numbers are no longer told apart.
     error({ err = 'ERR the counter of terms and fences is corrupt: delete ' .. fence .. ' and ' .. state })
   end
+  note_leads()
   redis.call('SET', fence, whole(term))
   redis.call('SET', lease, holder, 'PX', whole(ttl))
   redis.call('HSET', state, 'holder', holder, 'term', whole(term), 'ttl', whole(ttl), 'seen', whole(now))

@@ -1,7 +1,7 @@
 -- Claims ticks: checks the lease, settles dead runs or has them tried again, settles what has passed, moves the cursor, mints the fence and
 -- writes the run's start, all in one step.
 -- KEYS: 1 lease, 2 state, 3 fence, 4 beats, 5 control, then for each claim: job, ran, passed
--- ARGV: 1 holder, 2 term, 3 highest fence known, 4 silence ms, 5 connected ms, 6 runs and other records kept and for how many ms, 7 lowest number of a claim
+-- ARGV: 1 holder, 2 term, or 0 for whoever comes first and needs no lease, 3 highest fence known, 4 silence ms, 5 connected ms, 6 runs and other records kept and for how many ms, 7 lowest number of a claim
 --       whose answer may not be known yet, 8 number of claims, 9 ms that a replaced run may take to end, 10 version and 11 time zones of
 --       who writes a schedule, 12 earlier schedules kept;
 --       then for each claim: number, tick ms, cursor ms, want, overlap, n, n fences, m, m times (reason, first, last, count),
@@ -12,11 +12,15 @@
 local call, format, concat, match = redis.call, string.format, table.concat, string.match
 local held = redis.pcall('GET', KEYS[1])
 local state = call('HMGET', KEYS[2], 'term', 'controlled')
-if held ~= ARGV[1] or state[1] ~= ARGV[2] then
+local holder, term = ARGV[1], ARGV[2]
+local unled = term == '0'
+if not unled and (held ~= holder or state[1] ~= term) then
   return { 'not_yours' }
 end
-local holder, term = ARGV[1], ARGV[2]
-local silence, connected = tonumber(ARGV[4]), tonumber(ARGV[5])
+-- A run without a leader is trusted by its runner from before a sign of life was sent, for less than `silence`: once the store has heard
+-- nothing for so long that trust is over, whoever was cut off from what. So nobody need have been connected to tell that it is dead.
+local silence = tonumber(ARGV[4])
+local connected = unled and silence or tonumber(ARGV[5])
 local runs_kept, others_kept, kept_for = match(ARGV[6], '^(%d+) (%d+) (%d+)$')
 local most = { ran = tonumber(runs_kept), passed = tonumber(others_kept) }
 local claiming = tonumber(ARGV[7])
@@ -26,6 +30,11 @@ local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
 local now_text = format('%.0f', now)
 local fence = math.max(tonumber(call('GET', KEYS[3])) or 0, micros - 1, tonumber(ARGV[3]))
+-- Whether a run was begun by the asker, in the present term; without terms, by its process.
+local function is_own(run)
+  return run.term == term and (not unled or run.holder == holder)
+end
+
 -- The runs begun here, by fence. Their first beats are written together: each call out of the script costs.
 local begun = {}
 local minted = false
@@ -130,7 +139,7 @@ local function found(open, alive)
   for _, run in ipairs(open) do
     if run.again ~= '' then
       told[#told + 1] = concat({ run.fence, run.tick, run.tries, run.again, run.outcome }, '|')
-    elseif run.term ~= term and not alive[run.fence] then
+    elseif not is_own(run) and not alive[run.fence] then
       local rest = math.max(silence - (now - run.beat), silence - connected, 0)
       left = math.min(left or rest, rest)
     end
@@ -305,7 +314,7 @@ for i = 1, tonumber(ARGV[8]) do
   local further, schedule, adopted = ARGV[at - 4], ARGV[at - 3], ARGV[at - 2]
   local request, more = match(ARGV[at - 1], '^(%d+)(%+?)$')
 
-  local stored = call('HMGET', job, 'cursor', 'open', 'waiting', 'schedule')
+  local stored = call('HMGET', job, 'cursor', 'open', 'waiting', 'schedule', 'moved')
   local cursor = tonumber(stored[1]) or 0
   local open, mine, changed, paused = {}, nil, false, false
   local lines = stored[2]
@@ -321,7 +330,7 @@ for i = 1, tonumber(ARGV[8]) do
       changed = true
     elseif run.again ~= '' then
       paused = true
-    elseif run.term == term then
+    elseif is_own(run) then
       if run.number == number then
         mine = run.fence
       elseif not alive[run.fence] and tonumber(run.number) < claiming then
@@ -370,6 +379,9 @@ for i = 1, tonumber(ARGV[8]) do
   end
   if mine then
     verdict, value = 'won', mine
+  elseif stored[5] and (scheduled or want == 'adopt') then
+    -- It goes on under another name, which the asker has not heard of.
+    verdict = 'other_schedule'
   elseif want == 'adopt' then
     verdict, value = adopt(job, stored, cursor, planned_from, tick, schedule, adopted)
     if verdict == 'moved' and waiting then
@@ -425,7 +437,7 @@ for i = 1, tonumber(ARGV[8]) do
       changed = true
     end
     for p = first_passed, after_passed - 1, 4 do
-      pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], skipped_since(name, tonumber(ARGV[p + 1])) and 'paused' or ARGV[p])
+      pass(job, passed, ARGV[p + 1], ARGV[p + 2], ARGV[p + 3], scheduled and skipped_since(name, tonumber(ARGV[p + 1])) and 'paused' or ARGV[p])
     end
     if want ~= 'settle' then
       if waiting then

@@ -12,7 +12,7 @@ local now = math.floor(micros / 1000)
 local at = format('%.0f', now)
 -- No name has this character: the mark of one that has ended while a run of it was open.
 local mark = '~' .. name
-local job = call('HMGET', KEYS[5], 'cursor', 'made', 'schedule', 'schedule_about', 'schedules', 'open', 'waiting', 'since', 'kept:passed')
+local job = call('HMGET', KEYS[5], 'cursor', 'made', 'schedule', 'schedule_about', 'schedules', 'open', 'waiting', 'since', 'kept:passed', 'moved')
 local cursor, made, in_force = job[1], job[2], job[3]
 local line = call('HGET', KEYS[3], name)
 
@@ -35,7 +35,8 @@ if what == 'forget' then
 end
 
 if what == 'make' then
-  if cursor and not made then
+  -- Another job's; or one had the name and goes on under another.
+  if job[10] or cursor and not made then
     return { 'taken' }
   end
   local alive = line and in_force and in_force ~= ''

@@ -2,7 +2,7 @@
 -- the run was settled by somebody else.
 -- KEYS: 1 beats, then for each end: job, ran
 -- ARGV: 1 runs and other records kept and for how many ms; then for each end: fence, outcome, error, ms until the next try or ''
--- Gives: for each end 'settled', 'fenced', or 'again' and when the next try may begin
+-- Gives: for each end 'settled', 'fenced', 'moved' and the name under which the job goes on, or 'again' and when the next try may begin
 local call, format, concat, match = redis.call, string.format, table.concat, string.match
 local time = call('TIME')
 local millis = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -15,7 +15,7 @@ for i = 1, (#KEYS - 1) / 2 do
   local fence, outcome, error = ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
   local again_in = ARGV[4 * i + 1]
   local counter = 'n:' .. outcome
-  local stored = call('HMGET', job, 'open', counter, 'kept:ran')
+  local stored = call('HMGET', job, 'open', counter, 'kept:ran', 'moved')
   local open, found, place = {}, nil, nil
   for line in string.gmatch(stored[1] or '', '%S+') do
     local run = { match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$') }
@@ -53,7 +53,8 @@ for i = 1, (#KEYS - 1) / 2 do
     silent[#silent + 1] = 'x' .. fence
     answer[i] = 'settled'
   else
-    answer[i] = 'fenced'
+    -- What has another name is settled under that.
+    answer[i] = stored[4] and 'moved ' .. stored[4] or 'fenced'
   end
 end
 if #silent > 0 then

@@ -1,0 +1,147 @@
+//! Who has had the jobs of a group: the steps of `coverage.lua`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::{Data, Group, Time};
+use crate::names::JobName;
+use crate::store::coverage::{Absence, AbsenceKind, Cover, KEPT_ABSENCES};
+use crate::store::ledger::JobLedger;
+use crate::store::request::TakeOver;
+
+/// What is kept of each job that the group ever had.
+#[derive(Debug, Default)]
+pub(super) struct Coverage {
+    jobs: BTreeMap<JobName, Vec<Absence>>,
+    /// The names under which jobs go on that had others.
+    moved: BTreeMap<JobName, JobName>,
+    /// When the last lead ended.
+    pub(super) led_until: Option<Timestamp>,
+}
+
+/// Whether the leader still leads.
+pub(super) fn cover(data: &mut Data, request: &Cover, time: Time) -> bool {
+    let group = data.groups.entry(request.group.clone()).or_default();
+    if !group.is_held_by(&request.holder, request.term, time.moment) {
+        return false;
+    }
+    let own = request.jobs.iter().map(|job| group.coverage.goes_on_as(job)).collect();
+    group
+        .coverage
+        .mark_lacked(&own, request.elsewhere.as_deref(), time.wall);
+    true
+}
+
+impl Coverage {
+    /// Where the state of a job is kept.
+    pub(super) fn goes_on_as(&self, job: &JobName) -> JobName {
+        let next = |job: &&JobName| self.moved.get(*job);
+        let names = std::iter::successors(Some(job), next).take(KEPT_ABSENCES + 1);
+        names.last().unwrap_or(job).clone()
+    }
+
+    /// Whether a job goes on under another name.
+    pub(super) fn is_moved(&self, job: &JobName) -> bool {
+        self.moved.contains_key(job)
+    }
+
+    /// The job needs no leader: there is none that could lack it.
+    pub(super) fn forget(&mut self, job: &JobName) {
+        self.jobs.remove(job);
+    }
+
+    /// Ends what was marked while the job had no leader, and forgets what has been decided since. What a job that nobody had would have
+    /// been due is nobody's, whoever led.
+    pub(super) fn cover(&mut self, job: &JobName, cursor: Timestamp, now: Timestamp) -> Vec<Absence> {
+        let led_until = self.led_until.map_or(now, |until| until.min(now));
+        let absences = self.jobs.entry(job.clone()).or_default();
+        let uncovered = absences.last().is_some_and(|last| last.kind == AbsenceKind::Uncovered);
+        end_open(absences, if uncovered { led_until } else { now });
+        absences.retain(|absence| {
+            let removed = absence.kind == AbsenceKind::Removed;
+            removed || absence.until.is_some_and(|until| until > cursor)
+        });
+        absences.clone()
+    }
+
+    /// Marks what the leader lacks: since now, unless it is so already.
+    pub(super) fn mark_lacked(&mut self, own: &BTreeSet<JobName>, elsewhere: Option<&[JobName]>, now: Timestamp) {
+        let elsewhere: Option<Vec<_>> =
+            elsewhere.map(|elsewhere| elsewhere.iter().map(|job| self.goes_on_as(job)).collect());
+        for (job, absences) in self.jobs.iter_mut().filter(|(job, _)| !own.contains(*job)) {
+            let kind = if elsewhere.as_ref().is_none_or(|elsewhere| elsewhere.contains(job)) {
+                AbsenceKind::Uncovered
+            } else {
+                AbsenceKind::Removed
+            };
+            let open = absences.last().filter(|last| last.until.is_none());
+            if open.is_some_and(|last| last.kind == kind) {
+                continue;
+            }
+            end_open(absences, now);
+            absences.push(Absence {
+                kind,
+                from: now,
+                until: None,
+            });
+            let excess = absences.len().saturating_sub(KEPT_ABSENCES);
+            absences.drain(..excess);
+        }
+    }
+}
+
+/// A job's part of the ledger, by whatever name it had.
+pub(super) fn ledger(group: &Group, job: &JobName) -> JobLedger {
+    let job = group.coverage.goes_on_as(job);
+    let mut ledger = group.jobs.get(&job).cloned().unwrap_or_default();
+    ledger.absences = group.coverage.jobs.get(&job).cloned().unwrap_or_default();
+    ledger.sort_records();
+    ledger.schedule.take_if(|schedule| schedule.text.is_empty());
+    ledger
+}
+
+/// The names under which the jobs of a take-over are kept, after those that have another now have been renamed.
+pub(super) fn rename(group: &mut Group, request: &TakeOver) -> Vec<JobName> {
+    for job in &request.jobs {
+        // The program has both: the old name is a new job's.
+        let kept_as = group.coverage.goes_on_as(job);
+        if kept_as != *job && request.jobs.contains(&kept_as) {
+            group.coverage.moved.remove(job);
+            group.coverage.jobs.insert(job.clone(), Vec::new());
+        }
+    }
+    let kept: Vec<_> = request.jobs.iter().map(|job| group.coverage.goes_on_as(job)).collect();
+    for (job, was) in kept.iter().zip(&request.was) {
+        let is_known = |group: &Group, job| group.jobs.get(job).is_some_and(|job: &JobLedger| job.cursor.is_some());
+        if is_known(group, job) {
+            continue;
+        }
+        let old = was.iter().find(|old| {
+            let in_use = kept.contains(old) || group.coverage.moved.contains_key(*old);
+            let is_made = group.jobs.get(*old).is_some_and(|job| job.handler.is_some());
+            !in_use && is_known(group, old) && !is_made
+        });
+        if let Some(old) = old {
+            if let Some(ledger) = group.jobs.remove(old) {
+                group.jobs.insert(job.clone(), ledger);
+            }
+            let absences = group.coverage.jobs.remove(old).unwrap_or_default();
+            group.coverage.jobs.insert(job.clone(), absences);
+            group.coverage.moved.insert(old.clone(), job.clone());
+            group.control.rename(old, job);
+        }
+    }
+    kept
+}
+
+fn end_open(absences: &mut Vec<Absence>, at: Timestamp) {
+    if let Some(last) = absences.pop_if(|last| last.until.is_none())
+        && at > last.from
+    {
+        absences.push(Absence {
+            until: Some(at),
+            ..last
+        });
+    }
+}

@@ -1,0 +1,32 @@
+//! Claims that need no leader: their part of `take_over.lua` and `claim.lua`.
+
+use std::time::Duration;
+
+use super::Group;
+use crate::clock::Moment;
+use crate::names::Holder;
+use crate::store::ledger::OpenRun;
+use crate::store::request::ClaimBatch;
+use crate::store::unled::UNLED;
+
+impl Group {
+    /// Whether somebody may ask for ticks: the leader, or for jobs that need none, anybody.
+    pub(super) fn may_ask(&mut self, holder: &Holder, term: u64, now: Moment) -> bool {
+        term == UNLED || self.is_held_by(holder, term, now)
+    }
+}
+
+/// Whether a run was begun by the asker, in the present term; without terms, by its process.
+pub(super) fn is_own(run: &OpenRun, batch: &ClaimBatch) -> bool {
+    run.term == batch.term && (batch.term != UNLED || run.holder == batch.holder)
+}
+
+/// For how long the asker would have heard of a run. The trust in one without a leader is over when the store has heard nothing for so
+/// long, whoever was cut off from what.
+pub(super) fn connected(batch: &ClaimBatch) -> Duration {
+    if batch.term == UNLED {
+        batch.silence
+    } else {
+        batch.connected
+    }
+}
