@@ -207,6 +207,7 @@ impl Instance {
                 .as_ref()
                 .filter(|status| status.leader.is_some())
                 .and_then(|status| status.since),
+            anywhere: spec.is_unled(),
         }))
     }
 }

@@ -56,6 +56,8 @@ pub struct Member {
     pub(crate) machine: String,
     /// The names that its jobs had before, by group, each with the one that it has now.
     pub(crate) was: BTreeMap<String, BTreeMap<String, String>>,
+    /// Those of its jobs that need no leader, by group.
+    pub(crate) unled: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// What stays the same from one sign of life to the next. Unknown fields are a newer version's.
@@ -72,6 +74,8 @@ struct Introduction {
     jobs: BTreeMap<String, BTreeMap<String, String>>,
     /// The names that jobs had before, by group, each with the one that it has now.
     was: BTreeMap<String, BTreeMap<String, String>>,
+    /// Those of the jobs that need no leader, by group.
+    unled: BTreeMap<String, BTreeSet<String>>,
     labels: BTreeMap<String, String>,
     ttl_ms: u64,
     time_zones: String,
@@ -132,6 +136,11 @@ pub(crate) fn introduction(
             of_group.insert(old.to_string(), job.name.to_string());
         }
     }
+    let mut unled: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for job in config.jobs.iter().filter(|job| job.is_unled()) {
+        let of_group = unled.entry(job.group.to_string()).or_default();
+        of_group.insert(job.name.to_string());
+    }
     let groups = config.groups.iter().filter(|group| config.candidacy.has(group));
     text(&Introduction {
         version: config.version.clone(),
@@ -143,6 +152,7 @@ pub(crate) fn introduction(
         groups: groups.map(ToString::to_string).collect(),
         jobs,
         was,
+        unled,
         labels: config.labels.clone(),
         ttl_ms: u64::try_from(config.timing.ttl().as_millis()).unwrap_or(u64::MAX),
         time_zones: config.time_zones.clone(),
@@ -194,6 +204,7 @@ fn member(line: &Line) -> Member {
         holder: line.holder.clone(),
         machine: said.machine,
         was: said.was,
+        unled: said.unled,
     }
 }
 
@@ -255,7 +266,8 @@ pub(crate) fn preferred<'a>(members: &'a [Member], group: &str) -> Option<&'a Me
         .min_by_key(|member| (placement::preference(group, &member.instance), &member.holder))
 }
 
-/// Jobs of a group that other members have and `own` lacks, each with one that has it. A job that one of the two has renamed is the same.
+/// Jobs of a group that other members have and `own` lacks, each with one that has it. A job that one of the two has renamed is the same, and
+/// one that needs no leader is run by whoever has it.
 pub(crate) fn uncovered(members: &[Member], own: &Holder, group: &str) -> BTreeMap<String, String> {
     let jobs_of = |member: &Member| member.jobs.get(group).cloned().unwrap_or_default();
     let Some(we) = members.iter().find(|member| member.holder == *own) else {
@@ -268,10 +280,11 @@ pub(crate) fn uncovered(members: &[Member], own: &Holder, group: &str) -> BTreeM
         let mut before = was.into_iter().flatten().filter(|(_, now)| *now == job);
         ours_now.is_some_and(|now| ours.contains_key(now)) || before.any(|(old, _)| ours.contains_key(old))
     };
+    let unled = |member: &Member, job: &String| member.unled.get(group).is_some_and(|jobs| jobs.contains(job));
     let others = members.iter().filter(|member| member.holder != *own);
     others
         .flat_map(|member| jobs_of(member).into_keys().map(move |job| (job, member)))
-        .filter(|(job, member)| !ours.contains_key(job) && !renamed(member, job))
+        .filter(|(job, member)| !ours.contains_key(job) && !renamed(member, job) && !unled(member, job))
         .map(|(job, member)| (job, member.instance.clone()))
         .collect()
 }

@@ -111,6 +111,8 @@ pub enum Fate {
         calendars: Vec<String>,
         /// Since when the leaders of the group have lacked the job: it will not run.
         lacked_since: Option<Timestamp>,
+        /// Whether it needs no leader: whatever instance comes first decides it.
+        anywhere: bool,
     },
     /// The fleet first saw the job later, and owes nothing for the time before. `None`: no leader has had the job yet.
     BeforeFirstSeen {
@@ -193,6 +195,8 @@ pub(crate) struct Question<'a> {
     /// Who leads the group, as far as this instance knows.
     pub(crate) leader: Option<&'a str>,
     pub(crate) leads_since: Option<Timestamp>,
+    /// Whether the job needs no leader.
+    pub(crate) anywhere: bool,
 }
 
 /// Answers by the schedule that was in force then.
@@ -283,6 +287,7 @@ impl Question<'_> {
                 leads_since: self.leads_since,
                 calendars: calendars(),
                 lacked_since: self.absent(AbsenceKind::Uncovered).map(|absence| absence.from),
+                anywhere: self.anywhere,
             });
         }
         // Which of the two lists its record was in, nobody knows any more.

@@ -187,6 +187,10 @@ fn what_a_leader_lacks_is_named() {
     let lacks = uncovered(&fleet, &holder("a"), "default");
     assert_eq!(lacks, [("y".to_owned(), "b".to_owned())].into());
     assert!(uncovered(&fleet, &holder("b"), "default").is_empty());
+    // What needs no leader is run by whoever has it.
+    let [a, mut b] = fleet;
+    b.unled = [("default".to_owned(), ["y".to_owned()].into())].into();
+    assert!(uncovered(&[a, b], &holder("a"), "default").is_empty());
 }
 
 #[test]

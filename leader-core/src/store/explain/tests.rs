@@ -90,6 +90,7 @@ pub(super) fn asked_of(
         control,
         leader,
         leads_since: leader.map(|_| at("02:00:00")),
+        anywhere: false,
     })
 }
 
@@ -248,6 +249,23 @@ fn what_is_due_and_not_decided_says_who_leads() {
         "is not decided yet; as far as this instance knows, web-3 leads the group `mail` since 2026-11-30T02:00:00Z."
     ));
     assert!(told(None).ends_with("is not decided yet; as far as this instance knows, nobody leads the group `mail`."));
+    let open = Explanation {
+        job: JobName::new("report").unwrap(),
+        group: GroupName::new("mail").unwrap(),
+        at: at("12:00:00"),
+        schedule: "every 10m".to_owned(),
+        fate: Fate::Undecided {
+            due: at("12:00:00"),
+            behind: None,
+            leader: None,
+            leads_since: None,
+            calendars: Vec::new(),
+            lacked_since: None,
+            anywhere: true,
+        },
+    };
+    let words = open.to_string();
+    assert!(words.ends_with("it needs no leader, and whatever instance with the job comes first decides it."));
     let waits = asked(&idle, &rule(), "11:50:00", None).to_string();
     assert!(
         waits.ends_with("waits, as `overlap = \"wait\"` has it, until an earlier run has ended."),
@@ -360,6 +378,7 @@ proptest! {
             control: &GroupControl::default(),
             leader: None,
             leads_since: None,
+            anywhere: false,
         });
         for (tick, outcome) in &expected {
             let fate = ask(*tick).fate;

@@ -183,6 +183,7 @@ fn undecided(f: &mut fmt::Formatter<'_>, group: &str, fate: &Fate) -> fmt::Resul
         leads_since,
         calendars,
         lacked_since,
+        anywhere,
     } = fate
     else {
         return Ok(());
@@ -202,6 +203,9 @@ fn undecided(f: &mut fmt::Formatter<'_>, group: &str, fate: &Fate) -> fmt::Resul
         f.write_str(": an earlier run has not ended")?;
         other(f, Some(behind))?;
         return f.write_str(".");
+    }
+    if *anywhere {
+        return f.write_str("; it needs no leader, and whatever instance with the job comes first decides it.");
     }
     let leader = leader.as_deref().unwrap_or("nobody");
     write!(f, "; as far as this instance knows, {leader} leads the group `{group}`")?;
