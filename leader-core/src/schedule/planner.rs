@@ -109,7 +109,8 @@ pub enum StepKind {
 /// The plans of all jobs that this instance leads.
 #[derive(Debug, Default)]
 pub struct Planner {
-    plans: BTreeMap<usize, Plan>,
+    /// Each in a box: a map's nodes are half empty, and plans are large.
+    plans: BTreeMap<usize, Box<Plan>>,
     /// When a plan wants a look, lazily: entries that no longer match their plan are skipped.
     wakes: BinaryHeap<Reverse<(Timestamp, usize)>>,
     /// How far the ticks of jobs no longer planned were decided here: a store that has lost its last writes knows less.
@@ -137,7 +138,7 @@ impl Planner {
             paused: Paused::No,
         };
         plan.keep_what_is_late(now);
-        self.plans.insert(job, plan);
+        self.plans.insert(job, Box::new(plan));
         self.await_next(job);
     }
 

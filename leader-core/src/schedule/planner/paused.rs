@@ -29,7 +29,7 @@ impl Planner {
 
     /// The reason to hold a job is gone, or is to be heard anew.
     pub fn let_go(&mut self, job: usize) {
-        let paused = |plan: &mut Plan| std::mem::take(&mut plan.paused) != Paused::No;
+        let paused = |plan: &mut Box<Plan>| std::mem::take(&mut plan.paused) != Paused::No;
         if self.plans.get_mut(&job).is_some_and(paused) {
             self.await_next(job);
         }
