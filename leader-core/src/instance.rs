@@ -197,7 +197,8 @@ impl Instance {
     /// a blackout calendar covers it; fewer when the schedule ends.
     ///
     /// These are planned instants after now by the fleet's clock, as [`jobs`](Self::jobs) has them, whoever leads; nothing is asked of the
-    /// store.
+    /// store. Schedules that were made at run time are known here where their group is led; [`schedules`](Self::schedules) has the next tick
+    /// of each, wherever it is asked.
     ///
     /// # Errors
     /// [`NoTicks`], when the job is not this instance's, or has no schedule.

@@ -186,6 +186,7 @@ impl Blackouts {
     }
 
     /// The names of the calendars.
+    #[cfg(test)]
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.named.iter().map(|named| named.name.as_str())
     }

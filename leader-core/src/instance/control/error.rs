@@ -10,7 +10,9 @@ use crate::store::StoreError;
 #[non_exhaustive]
 pub enum ControlError {
     /// No living instance has a scheduled job of this name.
-    #[error("`{job}` is no scheduled job of a living instance of the fleet: see `fleet()` for theirs")]
+    #[error(
+        "`{job}` is no scheduled job of a living instance of the fleet: see `fleet()` for theirs, and `schedules(group)` for those made at run time"
+    )]
     #[non_exhaustive]
     UnknownJob {
         /// The name.
@@ -38,7 +40,9 @@ pub enum ControlError {
         target: String,
     },
     /// There is no such request: it was met, withdrawn, or never made.
-    #[error("request {request} of `{group}` is not open: it was met or withdrawn")]
+    #[error(
+        "request {request} of `{group}` is not open: it was met, withdrawn or never made; `state()` has the open ones"
+    )]
     #[non_exhaustive]
     NotOpen {
         /// The group.
@@ -47,7 +51,7 @@ pub enum ControlError {
         request: u64,
     },
     /// A pause would have ended before it began.
-    #[error("a pause until {until} is over already: it is {now} by the store's clock")]
+    #[error("a pause until {until} is over already: it is {now} by the store's clock; give a later instant")]
     #[non_exhaustive]
     UntilPassed {
         /// The end.
@@ -56,7 +60,9 @@ pub enum ControlError {
         now: Timestamp,
     },
     /// A span reaches into the future, whose ticks the schedule runs by itself.
-    #[error("a span up to {to} is not past yet: it is {now} by the store's clock")]
+    #[error(
+        "a span up to {to} is not past yet: it is {now} by the store's clock; end the span before that, the schedule runs what comes by itself"
+    )]
     #[non_exhaustive]
     NotPast {
         /// The end of the span.
@@ -65,7 +71,7 @@ pub enum ControlError {
         now: Timestamp,
     },
     /// The schedule has no tick in the span.
-    #[error("`{job}` has no tick from {from} to {to}")]
+    #[error("`{job}` has no tick from {from} to {to}{}", backwards(from, to))]
     #[non_exhaustive]
     NoTicks {
         /// The job.
@@ -107,6 +113,15 @@ pub enum ControlError {
     /// The instance has stopped.
     #[error("the instance has stopped")]
     Stopped,
+}
+
+/// A span that was given the wrong way round has no tick either.
+fn backwards(from: &Timestamp, to: &Timestamp) -> &'static str {
+    if from > to {
+        ": the span ends before it begins, give the earlier instant first"
+    } else {
+        ""
+    }
 }
 
 impl From<StoreError> for ControlError {

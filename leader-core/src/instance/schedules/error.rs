@@ -92,7 +92,7 @@ pub enum SchedulingError {
         schedules: usize,
     },
     /// There is no schedule of the name.
-    #[error("no schedule `{name}` was made at run time in {groups}")]
+    #[error("no schedule `{name}` was made at run time in {groups}: `schedules(group)` has those that were")]
     #[non_exhaustive]
     NotScheduled {
         /// The name.

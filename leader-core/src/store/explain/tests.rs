@@ -210,7 +210,7 @@ fn each_fate_is_told_in_a_sentence_or_two() {
         ),
         (
             "03:00:00",
-            "was before the fleet first had the job, which was at 2026-11-30T03:05:00Z",
+            "was before the fleet first took the job up, which was at 2026-11-30T03:05:00Z",
         ),
         (
             "05:00:00",

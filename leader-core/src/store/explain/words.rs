@@ -79,7 +79,7 @@ impl fmt::Display for Explanation {
             Fate::Undecided { .. } => undecided(f, group.as_str(), fate),
             Fate::BeforeFirstSeen { since: Some(since) } => write!(
                 f,
-                "was before the fleet first had the job, which was at {since}; nothing is owed for the time before."
+                "was before the fleet first took the job up, which was at {since}; nothing is owed for the time before."
             ),
             Fate::BeforeFirstSeen { since: None } => {
                 write!(f, "did not run, because no leader of the group `{group}` has had the job yet.")
