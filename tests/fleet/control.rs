@@ -294,6 +294,20 @@ async fn a_past_span_is_run_in_order_across_leaders(ground: Ground) {
         span().len() >= 20 && kept["off"].requests.is_empty()
     })
     .await;
+    let told = second.explain("newest", from).await.unwrap();
+    assert_eq!(told.asked_for.len(), 1, "{told}");
+    assert!(
+        told.to_string()
+            .contains(" was asked for (backfill), and came to `ran.ok` on "),
+        "{told}"
+    );
+    // "Until now", by a clock that is a little ahead.
+    let ahead = Timestamp::now() + SignedDuration::from_secs(2);
+    let behind = to + SignedDuration::from_secs(1);
+    let backfill = second.control().backfill::<jobs::newest>(behind, ahead).await.unwrap();
+    assert!((1..=2).contains(&backfill.runs), "{backfill:?}");
+    let kept = second.control().state().await.unwrap();
+    assert!(kept["off"].acts[0].at >= to && kept["off"].acts.iter().any(|act| act.number == backfill.id));
     first.shutdown().await;
     second.shutdown().await;
     assert_eq!(span(), expected);

@@ -71,6 +71,7 @@ fn list(job: &JobSpec) {
         job = %job.name,
         group = %job.group,
         schedule = %rule.schedule,
+        on = job.is_unled().then_some("any"),
         grace = (rule.grace != DEFAULT_GRACE).then(|| written(rule.grace)),
         jitter = (rule.jitter != Duration::ZERO).then(|| written(rule.jitter)),
         "job"

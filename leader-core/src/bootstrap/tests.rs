@@ -4,6 +4,7 @@
 
 mod except;
 mod renames;
+#[cfg(feature = "testing")]
 mod started;
 
 use std::sync::Arc;

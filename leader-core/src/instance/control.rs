@@ -164,7 +164,8 @@ impl<'a> Control<'a> {
     /// Asks for a run at each tick of a job's schedule from `from` to `to`, both included, whatever became of it in its time: oldest first,
     /// one after another, never beside another run of the job (with `overlap = "allow"` only not beside another of these).
     ///
-    /// The span must be past and have at most 10,000 ticks. Progress is kept in the store: a later leader goes on behind the last run.
+    /// The span must be past (an end that is at most 5 s ahead of the store's clock counts as its present instant) and have at most 10,000
+    /// ticks. Progress is kept in the store: a later leader goes on behind the last run.
     #[must_use = "nothing is asked before it is awaited"]
     pub fn backfill<J: Job>(self, from: Timestamp, to: Timestamp) -> Backfilling {
         self.backfill_named(J::NAME, from, to)

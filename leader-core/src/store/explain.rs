@@ -34,6 +34,8 @@ pub struct Explanation {
     pub schedule: String,
     /// What became of it.
     pub fate: Fate,
+    /// Runs for the same instant that were asked for, as by a backfill, and have ended: newest first.
+    pub asked_for: Vec<LedgerRecord>,
 }
 
 /// What became of an instant of a job.
@@ -208,10 +210,16 @@ pub(crate) fn explain(question: &Question<'_>) -> Explanation {
         at: question.at,
         schedule: in_force.text().to_owned(),
         fate: question.named().unwrap_or_else(|| question.fate(&in_force)),
+        asked_for: question.asked_for(),
     }
 }
 
 impl Question<'_> {
+    fn asked_for(&self) -> Vec<LedgerRecord> {
+        let asked = |record: &&LedgerRecord| record.first == self.at && record.origin != Origin::Schedule;
+        self.ledger.records.iter().filter(asked).cloned().collect()
+    }
+
     /// What names exactly this tick is certain, whatever the schedule.
     fn named(&self) -> Option<Fate> {
         let (at, ledger) = (self.at, self.ledger);

@@ -15,6 +15,8 @@ use crate::store::{ActRequest, Acted, Deed, GroupControl, Store};
 
 /// The most ticks that one request may ask for.
 const MOST_TICKS: u64 = 10_000;
+/// How far a clock may be ahead of the store's for its "now" to be the store's: more than the clocks of a fleet differ that claims ticks.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
 
 /// Who wants something, and why.
 #[derive(Clone, Debug)]
@@ -195,36 +197,41 @@ impl Backfilling {
         let Some(schedule) = self.wish.schedule_of(store, job.as_str()).await? else {
             return Err(ControlError::NotHere { job: self.job });
         };
-        let (from, to) = (whole_millis(self.from), whole_millis(self.to));
+        let (from, mut to) = (whole_millis(self.from), whole_millis(self.to));
         let before = from.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(from);
-        let ticks = if from <= to { schedule.count(before, to) } else { 0 };
-        let first = schedule.next(before).filter(|_| ticks > 0);
-        let Some(first) = first else {
-            let (from, to) = (self.from, self.to);
-            return Err(ControlError::NoTicks {
-                job: self.job,
-                from,
-                to,
-            });
-        };
-        if ticks > MOST_TICKS {
-            return Err(ControlError::TooManyTicks {
-                job: self.job,
-                ticks,
-                most: MOST_TICKS,
-            });
+        loop {
+            let ticks = if from <= to { schedule.count(before, to) } else { 0 };
+            let Some(first) = schedule.next(before).filter(|_| ticks > 0) else {
+                let (from, to) = (self.from, self.to);
+                return Err(ControlError::NoTicks {
+                    job: self.job,
+                    from,
+                    to,
+                });
+            };
+            if ticks > MOST_TICKS {
+                return Err(ControlError::TooManyTicks {
+                    job: self.job,
+                    ticks,
+                    most: MOST_TICKS,
+                });
+            }
+            let deed = Deed::Backfill { from, to };
+            match self.wish.act(store, group.clone(), Some(job.clone()), deed).await {
+                Ok(Some(Done { number, .. })) => {
+                    return Ok(Requested {
+                        group,
+                        id: number,
+                        at: first,
+                        runs: ticks,
+                    });
+                }
+                Ok(None) => return Err(ControlError::UnknownJob { job: self.job }),
+                // "Until now", by a clock that is ahead of the store's.
+                Err(ControlError::NotPast { now, .. }) if to > now && to.duration_since(now) <= CLOCKS => to = now,
+                Err(error) => return Err(error),
+            }
         }
-        let done = self
-            .wish
-            .act(store, group, Some(job), Deed::Backfill { from, to })
-            .await?;
-        let Done { group, number, .. } = done.ok_or(ControlError::UnknownJob { job: self.job })?;
-        Ok(Requested {
-            group,
-            id: number,
-            at: first,
-            runs: ticks,
-        })
     }
 }
 

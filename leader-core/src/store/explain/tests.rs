@@ -263,6 +263,7 @@ fn what_is_due_and_not_decided_says_who_leads() {
             lacked_since: None,
             anywhere: true,
         },
+        asked_for: Vec::new(),
     };
     let words = open.to_string();
     assert!(words.ends_with("it needs no leader, and whatever instance with the job comes first decides it."));

@@ -13,12 +13,35 @@ use crate::store::ledger::LedgerRecord;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fate(f)?;
+        for record in &self.asked_for {
+            let LedgerRecord {
+                origin,
+                outcome,
+                instance,
+                claimed_at,
+                settled_at,
+                fence,
+                ..
+            } = record;
+            write!(
+                f,
+                " A run for it was asked for ({origin}), and came to `{outcome}` on {instance}, from {claimed_at} to {settled_at}, with fence {fence}."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Explanation {
+    fn fate(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             job,
             group,
             at,
             schedule,
             fate,
+            ..
         } = self;
         write!(f, "`{job}` at {at} ")?;
         match fate {
