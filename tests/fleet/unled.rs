@@ -21,6 +21,7 @@ on_each_store!(
     a_tick_waits_for_a_run_elsewhere,
     a_run_elsewhere_makes_way,
     a_pause_holds_for_everybody,
+    who_ran_the_job_in_a_pause_races_on_after_it,
     what_is_asked_for_is_run_once,
     who_has_no_place_leaves_ticks_to_others,
     a_shutdown_waits_for_a_body_and_drops_it_at_its_bound,
@@ -302,6 +303,44 @@ async fn a_pause_holds_for_everybody(ground: Ground) {
     let ticks: BTreeSet<_> = stage.played("anywhere").iter().map(|run| run.scheduled_at).collect();
     assert_eq!(ticks.len(), stage.played("anywhere").len(), "{ledger:?}");
     stop(all).await;
+}
+
+/// Only a leader reads what people have asked: whoever runs the job as its ticks are held must not wait to hear of the end.
+async fn who_ran_the_job_in_a_pause_races_on_after_it(ground: Ground) {
+    let stage = Stage::new();
+    let full = ground
+        .instance("full", &stage.of("full"), ["any", "steady"])
+        .timing(Timing::from_ttl(TTL))
+        .max_concurrent_jobs(1)
+        .spread(false);
+    stage.part("steady", |_| std::future::pending());
+    let full = full.await.unwrap();
+    leads(&full, "any").await;
+    stage.has_played("steady", 1).await;
+    let before = stage.played("anywhere").len();
+    let go_on = Arc::new(tokio::sync::Semaphore::new(0));
+    let gate = Arc::clone(&go_on);
+    stage.part("anywhere", move |_| {
+        let gate = Arc::clone(&gate);
+        async move {
+            gate.acquire().await?.forget();
+            Ok(())
+        }
+    });
+    let runner = ground.instance("runner", &stage.of("runner"), ["any"]);
+    let runner = runner.timing(Timing::from_ttl(TTL)).spread(false).await.unwrap();
+    stage.has_played("anywhere", before + 1).await;
+    full.control()
+        .pause(Target::of::<jobs::anywhere>())
+        .owed()
+        .await
+        .unwrap();
+    // The length of the pause: two ticks are held in it while the body runs.
+    tokio::time::sleep(ms(2_200)).await;
+    go_on.add_permits(100);
+    full.control().resume(Target::job("anywhere")).await.unwrap();
+    stage.has_played("anywhere", before + 3).await;
+    stop([runner, full]).await;
 }
 
 async fn what_is_asked_for_is_run_once(ground: Ground) {

@@ -206,7 +206,8 @@ impl Engine {
                     self.planner.answered(job, claim.tick);
                 }
             }
-            ClaimReply::Held { .. } | ClaimReply::Split { .. } if planned && self.is_watched_elsewhere(job) => {
+            // Only a leader hears of the end of a pause, whoever runs the job at present.
+            ClaimReply::Held { .. } | ClaimReply::Split { .. } if planned && self.is_led_elsewhere(job) => {
                 let next = self.with_the_next_tick(now, job);
                 self.planner.leave(job, next);
             }

@@ -87,9 +87,14 @@ impl Engine {
             && (!self.skew.disagrees() || self.leads_group(index))
     }
 
+    /// Whether the job needs no leader, and its group has another, or none.
+    pub(in super::super) fn is_led_elsewhere(&self, job: usize) -> bool {
+        self.is_unled(job) && !self.leads_group(self.group_of[job])
+    }
+
     /// Whether the job's affairs are watched by others: its leader, or who runs it.
     pub(in super::super) fn is_watched_elsewhere(&self, job: usize) -> bool {
-        self.is_unled(job) && !self.leads_group(self.group_of[job]) && self.runs.alive(job).is_empty()
+        self.is_led_elsewhere(job) && self.runs.alive(job).is_empty()
     }
 
     /// When an instance looks again at a job that others watch: with its next tick.
