@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use leader_core::{Instance, JobLedger, MissedReason, Outcome, Ran};
+use leader_core::{Instance, JobLedger, MissedReason, Outcome, Ran, Timing};
 use leader_tests::{Proxy, Request, eventually};
 
 use crate::stage::{Ground, SOON, Stage, among_others, leader_first, leads, ms};
@@ -13,6 +13,7 @@ on_each_store!(
     a_tick_is_skipped_beside_a_run_of_another_instance,
     a_tick_waits_for_the_run_before_it,
     a_tick_waits_for_a_run_of_another_instance,
+    a_body_of_a_patient_instance_keeps_its_slot_beside_impatient_ones,
     a_waiting_tick_is_taken_over,
     a_tick_takes_the_place_of_the_run_before_it,
     a_tick_takes_the_place_of_a_run_of_another_instance,
@@ -60,6 +61,49 @@ fn count(ledger: &JobLedger, outcome: Outcome) -> u64 {
 }
 
 const COALESCED: Outcome = Outcome::Missed(MissedReason::Coalesced);
+
+/// Signs of life come as often as the runner's own TTL asks for: whoever has a shorter one waits as long as the longest of the fleet.
+async fn a_body_of_a_patient_instance_keeps_its_slot_beside_impatient_ones(ground: Ground) {
+    let stage = Stage::new();
+    let go_on = Arc::new(tokio::sync::Semaphore::new(0));
+    let gate = Arc::clone(&go_on);
+    stage.part("finishing", move |_| {
+        let gate = Arc::clone(&gate);
+        async move {
+            gate.acquire().await?.forget();
+            Ok(())
+        }
+    });
+    let patient = ground.instance("patient", &stage.of("patient"), ["finishing"]);
+    let patient = patient.timing(Timing::from_ttl(ms(12_000))).await.unwrap();
+    stage.has_played("finishing", 1).await;
+    let hasty = ground.instance("hasty", &stage.of("hasty"), ["finishing"]);
+    let hasty = hasty.timing(Timing::from_ttl(ms(1_500))).await.unwrap();
+    patient.step_down("finishing").await.unwrap();
+    leads(&hasty, "finishing").await;
+    let before = count(&ledger(&hasty, "finishing").await, Outcome::OverlapSkipped);
+    eventually(
+        SOON,
+        "ticks are skipped for longer than between two signs of life",
+        || async {
+            let now = ledger(&hasty, "finishing").await;
+            count(&now, Outcome::OverlapSkipped) >= before + 5 || stage.played("finishing").len() > 1
+        },
+    )
+    .await;
+    assert_eq!(
+        stage.played("finishing").len(),
+        1,
+        "{:?}",
+        ledger(&hasty, "finishing").await
+    );
+    go_on.add_permits(100);
+    stage.has_played("finishing", 2).await;
+    let now = ledger(&hasty, "finishing").await;
+    assert_eq!(count(&now, Outcome::Ran(Ran::Lost)), 0, "{now:?}");
+    patient.shutdown().await;
+    hasty.shutdown().await;
+}
 
 async fn a_tick_waits_for_the_run_before_it(ground: Ground) {
     let stage = Stage::new();

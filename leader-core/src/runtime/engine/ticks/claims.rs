@@ -68,7 +68,7 @@ impl Engine {
             },
             known: state.known,
             claiming: self.ticks.lowest_under_way(index, &claims),
-            silence: if unled { self.silence() } else { config.timing.trust() },
+            silence: self.silence(),
             patience: 2 * config.timing.renew(),
             connected: std::time::Duration::ZERO,
             claims,

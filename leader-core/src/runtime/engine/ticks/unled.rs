@@ -254,7 +254,8 @@ impl Engine {
         }
     }
 
-    /// How long a run may be silent before its runner cannot trust it any more: as long as the longest claim of the fleet lives.
+    /// How long a run may be silent before its runner cannot trust it any more, or is gone: as long as the longest lease or claim of the
+    /// fleet lives. Signs of life come as often as the runner's own TTL asks for.
     pub(in super::super) fn silence(&self) -> std::time::Duration {
         self.roster.longest_ttl().max(self.shared.config.timing.ttl())
     }
