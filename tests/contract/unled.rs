@@ -18,6 +18,7 @@ on_each_store!(
     an_expired_run_is_taken_again_under_a_higher_fence,
     a_sign_of_life_says_whose_the_run_is,
     who_was_cut_off_may_still_tell_what_is_dead,
+    who_was_cut_off_cannot_tell_that_a_leaders_run_is_dead,
     a_run_that_lives_is_left_alone,
     the_next_tick_settles_what_is_dead,
 );
@@ -232,6 +233,35 @@ async fn who_was_cut_off_may_still_tell_what_is_dead(bench: Bench) {
     assert_eq!(reply(&bench, led).await, ClaimReply::Overlapped);
     let won = reply(&bench, impatient(&bench, "c", later("unled"))).await;
     assert!(matches!(won, ClaimReply::Won { .. }), "{won:?}");
+}
+
+/// While a job comes to need no leader, the runs of leaders are open beside the others: those are told from before they were sent, and
+/// may go on longer than anybody's trust.
+async fn who_was_cut_off_cannot_tell_that_a_leaders_run_is_dead(bench: Bench) {
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    let cursor = bench.cursor(&a, term, "job").await;
+    let tick = after(cursor, 1);
+    let fence = bench.win(&a, term, claim("job", 1, cursor, tick, Want::Run)).await;
+    tokio::time::sleep(SILENCE + COARSE).await;
+    let look = || claim("job", 1, tick, tick, Want::Look);
+    let next = |number, at| claim("job", number, after(tick, at), after(tick, at + 1), Want::Run);
+    let found = reply(&bench, impatient(&bench, "b", look())).await;
+    assert!(
+        matches!(&found, ClaimReply::Looked(found) if found.silent_in == Some(SILENCE)),
+        "{found:?}"
+    );
+    assert_eq!(
+        reply(&bench, impatient(&bench, "b", next(2, 0))).await,
+        ClaimReply::Overlapped
+    );
+    let connected = ClaimBatch {
+        connected: SILENCE,
+        ..impatient(&bench, "b", next(3, 1))
+    };
+    let won = reply(&bench, connected).await;
+    assert!(matches!(won, ClaimReply::Won { .. }), "{won:?}");
+    assert_eq!(bench.settle("job", fence, Ran::Ok).await, Settled::Fenced);
 }
 
 async fn a_run_that_lives_is_left_alone(bench: Bench) {

@@ -283,7 +283,7 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
             (run.number < batch.claiming).then_some(Ran::NotStarted)
         } else {
             let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
-            let silent = time.moment.since(beat) > batch.silence && unled::connected(batch) >= batch.silence;
+            let silent = time.moment.since(beat) > batch.silence && unled::heard_for(run, batch) >= batch.silence;
             silent.then_some(Ran::Lost)
         }
     };

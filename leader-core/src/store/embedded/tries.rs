@@ -48,7 +48,7 @@ pub(super) fn found(group: &Group, batch: &ClaimBatch, claim: &Claim, time: Time
     let rest = |run: &OpenRun| {
         let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
         let heard = batch.silence.saturating_sub(time.moment.since(beat));
-        heard.max(batch.silence.saturating_sub(unled::connected(batch)))
+        heard.max(batch.silence.saturating_sub(unled::heard_for(run, batch)))
     };
     Found {
         silent_in: job.open.iter().filter(elsewhere).map(rest).min(),

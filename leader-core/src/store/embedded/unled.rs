@@ -22,9 +22,9 @@ pub(super) fn is_own(run: &OpenRun, batch: &ClaimBatch) -> bool {
 }
 
 /// For how long the asker would have heard of a run. The trust in one without a leader is over when the store has heard nothing for so
-/// long, whoever was cut off from what.
-pub(super) fn connected(batch: &ClaimBatch) -> Duration {
-    if batch.term == UNLED {
+/// long, whoever was cut off from what; a leader's may go on for longer.
+pub(super) fn heard_for(run: &OpenRun, batch: &ClaimBatch) -> Duration {
+    if batch.term == UNLED && run.term == UNLED {
         batch.silence
     } else {
         batch.connected

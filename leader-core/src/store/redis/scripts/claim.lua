@@ -17,10 +17,7 @@ local unled = term == '0'
 if not unled and (held ~= holder or state[1] ~= term) then
   return { 'not_yours' }
 end
--- A run without a leader is trusted by its runner from before a sign of life was sent, for less than `silence`: once the store has heard
--- nothing for so long that trust is over, whoever was cut off from what. So nobody need have been connected to tell that it is dead.
-local silence = tonumber(ARGV[4])
-local connected = unled and silence or tonumber(ARGV[5])
+local silence, connected = tonumber(ARGV[4]), tonumber(ARGV[5])
 local runs_kept, others_kept, kept_for = match(ARGV[6], '^(%d+) (%d+) (%d+)$')
 local most = { ran = tonumber(runs_kept), passed = tonumber(others_kept) }
 local claiming = tonumber(ARGV[7])
@@ -33,6 +30,13 @@ local fence = math.max(tonumber(call('GET', KEYS[3])) or 0, micros - 1, tonumber
 -- Whether a run was begun by the asker, in the present term; without terms, by its process.
 local function is_own(run)
   return run.term == term and (not unled or run.holder == holder)
+end
+
+-- For how long the asker would have heard of a run. One without a leader is trusted by its runner from before a sign of life was sent, for
+-- less than `silence`: once the store has heard nothing for so long that trust is over, whoever was cut off from what. So nobody who needs
+-- no leader either need have been connected to tell that it is dead. A leader's run may go on for longer.
+local function heard_for(run)
+  return unled and run.term == '0' and silence or connected
 end
 
 -- The runs begun here, by fence. Their first beats are written together: each call out of the script costs.
@@ -140,7 +144,7 @@ local function found(open, alive)
     if run.again ~= '' then
       told[#told + 1] = concat({ run.fence, run.tick, run.tries, run.again, run.outcome }, '|')
     elseif not is_own(run) and not alive[run.fence] then
-      local rest = math.max(silence - (now - run.beat), silence - connected, 0)
+      local rest = math.max(silence - (now - run.beat), silence - heard_for(run), 0)
       left = math.min(left or rest, rest)
     end
   end
@@ -338,7 +342,7 @@ for i = 1, tonumber(ARGV[8]) do
       end
     elseif not alive[run.fence] then
       run.beat = tonumber(call('HGET', KEYS[4], run.fence)) or 0
-      if now - run.beat > silence and connected >= silence then
+      if now - run.beat > silence and heard_for(run) >= silence then
         dead = 'ran.lost'
       end
     end
