@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use leader_core::__seam::Verdict;
+use leader_core::__seam::{ActRequest, ClaimReply, Deed, Gap, MakeRequest, Making, TakenOver, Verdict, Want, Writer};
 use leader_core::{Holder, Oddity};
 use leader_tests::eventually;
 use redis::Value;
@@ -436,4 +436,54 @@ async fn leases_19_a_run_that_a_fail_over_forgot_to_be_settled_is_not_run_again_
         matches!(replies[0], ClaimReply::Won { fence } if fence > next),
         "{replies:?}"
     );
+}
+
+/// The state is all that an operator may have deleted, to have another leader: what people have asked for, and made, is in force still.
+#[tokio::test]
+async fn what_was_asked_for_and_made_outlasts_the_state() {
+    use crate::bench::{after, claim, job};
+
+    let bench = Bench::redis().await;
+    let (keys, a) = (Keys::of(&bench), holder("a"));
+    let term = bench.acquire(&a).await;
+    let cursor = bench.cursor(&a, term, "job").await;
+    let pause = ActRequest {
+        group: bench.group.clone(),
+        job: Some(job("job")),
+        deed: Deed::pause(Gap::Owed, None),
+        by: String::new(),
+        reason: String::new(),
+    };
+    bench.store.act(pause).await.unwrap();
+    let making = MakeRequest {
+        group: bench.group.clone(),
+        name: job("made"),
+        what: Making::Make {
+            handler: job("handler"),
+            schedule: "every 1s".into(),
+            payload: "null".into(),
+        },
+        by: String::new(),
+        writer: Writer::default(),
+    };
+    bench.store.make(making).await.unwrap();
+    let before = bench.store.control(&bench.group).await.unwrap();
+    bench.release(&a, term, None).await;
+    command(&bench, &["DEL", &keys.state]).await;
+    let term = bench.acquire(&a).await;
+    let TakenOver::Yours { control, .. } = bench.take_over(&a, term, &["job"]).await else {
+        panic!("not led");
+    };
+    let now = bench.store.control(&bench.group).await.unwrap();
+    // A leader reads what it has not heard of, which it tells by these numbers.
+    let made = command(&bench, &["HGET", &keys.state, "made"]).await;
+    assert!(control > before.number && now.number == control, "{control} {now:?}");
+    assert_eq!(made, Value::BulkString(control.to_string().into_bytes()));
+    let wish = claim("job", 1, cursor, after(cursor, 1), Want::Run);
+    assert_eq!(bench.claim(&a, term, wish).await, ClaimReply::Held { until: None });
+    // Once.
+    let TakenOver::Yours { control: again, .. } = bench.take_over(&a, term, &["job"]).await else {
+        panic!("not led");
+    };
+    assert_eq!(again, control);
 }

@@ -27,7 +27,8 @@ pub(super) fn take_over(keys: &Keys, request: &TakeOver) -> Cmd {
     }
     call = call
         .key(keys.coverage(&request.group))
-        .key(keys.control(&request.group));
+        .key(keys.control(&request.group))
+        .key(keys.schedules(&request.group));
     let mut renamed = Vec::new();
     for (place, (job, was)) in (1..).zip(request.jobs.iter().zip(&request.was)) {
         if was.is_empty() {

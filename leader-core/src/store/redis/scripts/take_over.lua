@@ -1,5 +1,5 @@
 -- Reads what a new leader must know of its jobs. A job without a cursor starts now, by the server's clock.
--- KEYS: 1 lease, 2 state, then one hash for each job, then the coverage and the control; then for each job that had other names its records of runs
+-- KEYS: 1 lease, 2 state, then one hash for each job, then the coverage, the control and the schedules made at run time; then for each job that had other names its records of runs
 --       and of other ticks, and for each of those names the hash and both records
 -- ARGV: 1 holder, 2 term, or 0 for jobs that need no leader, 3 version and 4 time zones of who writes a schedule, then for each job its schedule, or '' for one made at run
 --       time, whose state is written where it is made; then the jobs that other living
@@ -16,6 +16,21 @@ if not unled and (held ~= ARGV[1] or state[1] ~= ARGV[2]) then
 end
 local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
+
+local jobs = tonumber(ARGV[#ARGV])
+-- Whoever has deleted the state did not mean what people have asked for, and made: it is counted and told anew.
+if not state[3] then
+  local asked, made = redis.pcall('HLEN', KEYS[jobs + 4]), redis.pcall('EXISTS', KEYS[jobs + 5])
+  asked = type(asked) == 'number' and asked or 0
+  if asked > 0 or made == 1 then
+    local number = string.format('%.0f', tonumber(time[1]) * 1000000 + tonumber(time[2]))
+    redis.call('HSET', KEYS[2], 'control', number, 'controlled', asked)
+    if made == 1 then
+      redis.call('HSET', KEYS[2], 'made', number)
+    end
+    state[3] = number
+  end
+end
 
 -- What the next leader finds open: '0' when a run is under way somewhere, and the runs that pause.
 local function found(lines)
@@ -38,7 +53,6 @@ local function about_now(since)
   return table.concat({ since, ARGV[4], string.match(ARGV[1], '^(.*)#') or ARGV[1], ARGV[3] }, '|')
 end
 
-local jobs = tonumber(ARGV[#ARGV])
 local coverage = KEYS[jobs + 3]
 local known, own, changes, absences = read_coverage(coverage), {}, {}, {}
 local job_keys = #coverage - #'coverage' + #'job:'
@@ -102,7 +116,7 @@ local function rename(old, new, old_keys, new_keys)
   end
 end
 
-local at = jobs + 5
+local at = jobs + 6
 for place, count in string.gmatch(ARGV[#ARGV - 1], '(%d+):(%d+)') do
   local key = KEYS[2 + tonumber(place)]
   local new = name_of(key)
