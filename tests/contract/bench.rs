@@ -198,6 +198,7 @@ impl Bench {
             writer: Writer::default(),
             elsewhere: None,
             was: Vec::new(),
+            beside: Vec::new(),
         };
         self.store.take_over(request).await.unwrap()
     }

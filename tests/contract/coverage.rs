@@ -48,6 +48,7 @@ async fn take_over(
         writer: Writer::default(),
         elsewhere: elsewhere.map(|names| names.iter().map(|name| job(name)).collect()),
         was: Vec::new(),
+        beside: Vec::new(),
     };
     let answer = bench.store.take_over(request).await.unwrap();
     tick().await;

@@ -510,6 +510,8 @@ impl Pair {
                 }
             })
             .collect();
+        let others = JOBS.into_iter().filter(|name| !asked.contains(name));
+        let beside: Vec<_> = others.filter(|_| self.choice.chance(20)).collect();
         tokio::time::sleep(INSTANT * 2).await;
         let mut answers = Vec::new();
         for (side, term) in self.numbers(term).into_iter().enumerate() {
@@ -528,6 +530,7 @@ impl Pair {
                     .iter()
                     .map(|names| names.iter().map(|name| job(name)).collect())
                     .collect(),
+                beside: beside.iter().map(|name| job(name)).collect(),
             };
             answers.push(match bench.store.take_over(request).await.unwrap() {
                 TakenOver::Yours {
@@ -564,7 +567,7 @@ impl Pair {
         tokio::time::sleep(INSTANT * 2).await;
         let answer = self.agree(
             &format!(
-                "take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?} {elsewhere:?} was {was:?}"
+                "take over {group} {holder} {term:?} {asked:?} {schedules:?} {version:?} {elsewhere:?} was {was:?} beside {beside:?}"
             ),
             both(answers),
         );

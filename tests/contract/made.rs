@@ -68,6 +68,7 @@ async fn take_over(bench: &Bench, holder: &Holder, term: u64, name: &str) -> (Ti
     let request = TakeOver {
         elsewhere: None,
         was: vec![Vec::new()],
+        beside: Vec::new(),
         group: bench.group.clone(),
         holder: holder.clone(),
         term,

@@ -1,7 +1,7 @@
 //! Jobs that have another name: what was kept of them goes on, and who knows only the old name goes on under the new one.
 
 use leader_core::__seam::{
-    AbsenceKind, ActRequest, Acted, ClaimReply, Deed, Gap, Settled, TakeOver, TakenOver, Want, Writer,
+    AbsenceKind, ActRequest, Acted, ClaimReply, Deed, Gap, Settled, TakeOver, TakenOver, UNLED, Want, Writer,
 };
 use leader_core::{Holder, JobLedger, JobName, MissedReason, Outcome, Ran};
 
@@ -15,6 +15,7 @@ on_each_store!(
     a_job_that_is_known_takes_nothing_over,
     names_follow_one_upon_the_other,
     an_old_name_may_be_given_to_a_new_job,
+    an_old_name_may_be_that_of_a_job_that_is_asked_for_apart,
     only_the_leader_renames,
 );
 
@@ -35,6 +36,7 @@ async fn take_over(
         writer: Writer::default(),
         elsewhere: Some(Vec::new()),
         was: jobs.iter().map(|(_, was)| names(was)).collect(),
+        beside: Vec::new(),
     };
     let answer = bench.store.take_over(request).await.unwrap();
     tokio::time::sleep(COARSE).await;
@@ -206,6 +208,44 @@ async fn an_old_name_may_be_given_to_a_new_job(bench: Bench) {
     assert_eq!(take_over(&bench, &a, term, &[("old", &[])]).await, [taken[0].clone()]);
 }
 
+/// What needs a leader and what needs none are asked for apart: the old name of one may be a new job of the other kind.
+async fn an_old_name_may_be_that_of_a_job_that_is_asked_for_apart(bench: Bench) {
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    let before = with_a_past(&bench, &a, term).await;
+    let ask = |term, name: &'static str, was: &[&str], beside: &'static str| {
+        let request = TakeOver {
+            group: bench.group.clone(),
+            holder: a.clone(),
+            term,
+            jobs: vec![job(name)],
+            schedules: vec![SCHEDULE.into()],
+            writer: Writer::default(),
+            elsewhere: None,
+            was: vec![was.iter().map(|name| job(name)).collect()],
+            beside: vec![job(beside)],
+        };
+        let store = std::sync::Arc::clone(&bench.store);
+        async move {
+            match store.take_over(request).await.unwrap() {
+                TakenOver::Yours { kept, .. } => kept,
+                TakenOver::NotYours => panic!("not led"),
+            }
+        }
+    };
+    // It is in use already: nothing goes on under another name.
+    assert_eq!(ask(term, "new", &["old"], "old").await, [job("new")]);
+    assert_eq!(ask(UNLED, "old", &[], "new").await, [job("old")]);
+    assert_eq!(bench.ledger("old").await.cursor, before.cursor);
+    // It came into use later.
+    assert_eq!(ask(term, "newest", &["old"], "else").await, [job("newest")]);
+    assert_eq!(bench.ledger("newest").await.cursor, before.cursor);
+    assert_eq!(ask(UNLED, "old", &[], "else").await, [job("newest")]);
+    assert_eq!(ask(UNLED, "old", &[], "newest").await, [job("old")]);
+    assert_eq!(bench.ledger("old").await.records.len(), 0);
+    assert_eq!(bench.ledger("newest").await.records.len(), before.records.len());
+}
+
 async fn only_the_leader_renames(bench: Bench) {
     let (a, b) = (holder("a"), holder("b"));
     let term = bench.acquire(&a).await;
@@ -219,6 +259,7 @@ async fn only_the_leader_renames(bench: Bench) {
         writer: Writer::default(),
         elsewhere: None,
         was: vec![vec![job("old")]],
+        beside: Vec::new(),
     };
     assert_eq!(bench.store.take_over(request).await.unwrap(), TakenOver::NotYours);
     assert_eq!(bench.ledger("old").await, before);

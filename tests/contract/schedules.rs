@@ -46,6 +46,7 @@ async fn take_over(
         writer: Writer::new(version, "2026f"),
         elsewhere: None,
         was: Vec::new(),
+        beside: Vec::new(),
     };
     match bench.store.take_over(request).await.unwrap() {
         TakenOver::Yours {

@@ -206,6 +206,8 @@ pub struct TakeOver {
     /// The names that each job had before, newest first: where the store does not know the job, it goes on with what it keeps under the first
     /// of them that it knows.
     pub was: Vec<Vec<JobName>>,
+    /// The other jobs of the same program and group, which are asked for apart: nothing goes on under their names.
+    pub beside: Vec<JobName>,
 }
 
 /// What a new leader must know.

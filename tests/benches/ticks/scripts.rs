@@ -123,6 +123,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
         writer: Writer::default(),
         elsewhere: None,
         was: Vec::new(),
+        beside: Vec::new(),
     };
     store.take_over(take_over).await.expect("the server is there");
     let mut cursor = Timestamp::from_second(Timestamp::now().as_second() + 1).expect("a time of today");

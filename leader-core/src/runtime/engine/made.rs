@@ -137,6 +137,7 @@ impl Engine {
             writer: Writer::new(&config.version, &config.time_zones),
             elsewhere: None,
             was: vec![Vec::new(); jobs.len()],
+            beside: Vec::new(),
         };
         let store = Arc::clone(&self.store);
         self.ask(async move { store.take_over(request).await }, move |answer| {

@@ -106,7 +106,7 @@ pub(super) fn rename(group: &mut Group, request: &TakeOver) -> Vec<JobName> {
     for job in &request.jobs {
         // The program has both: the old name is a new job's.
         let kept_as = group.coverage.goes_on_as(job);
-        if kept_as != *job && request.jobs.contains(&kept_as) {
+        if kept_as != *job && (request.jobs.contains(&kept_as) || request.beside.contains(&kept_as)) {
             group.coverage.moved.remove(job);
             group.coverage.jobs.insert(job.clone(), Vec::new());
         }
@@ -118,7 +118,7 @@ pub(super) fn rename(group: &mut Group, request: &TakeOver) -> Vec<JobName> {
             continue;
         }
         let old = was.iter().find(|old| {
-            let in_use = kept.contains(old) || group.coverage.moved.contains_key(*old);
+            let in_use = kept.contains(old) || request.beside.contains(old) || group.coverage.moved.contains_key(*old);
             let is_made = group.jobs.get(*old).is_some_and(|job| job.handler.is_some());
             !in_use && is_known(group, old) && !is_made
         });

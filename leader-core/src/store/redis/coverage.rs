@@ -43,7 +43,8 @@ pub(super) fn take_over(keys: &Keys, request: &TakeOver) -> Cmd {
             call.push_key(jobs.passed(old));
         }
     }
-    call.arg(elsewhere(request.elsewhere.as_deref()))
+    call.arg(words(&request.beside))
+        .arg(elsewhere(request.elsewhere.as_deref()))
         .arg(renamed.join(" "))
         .arg(request.jobs.len())
         .eval(script::TAKE_OVER)

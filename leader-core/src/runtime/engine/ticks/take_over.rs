@@ -40,6 +40,9 @@ impl Engine {
         let request = TakeOver {
             elsewhere,
             was: jobs.iter().map(|job| self.jobs[*job].was.clone()).collect(),
+            beside: (state.unled.jobs.iter())
+                .map(|job| self.jobs[*job].name.clone())
+                .collect(),
             group: state.gate.group().clone(),
             holder: config.holder.clone(),
             term,

@@ -134,6 +134,9 @@ impl Engine {
             writer: Writer::new(&config.version, &config.time_zones),
             elsewhere: None,
             was: jobs().map(|job| job.was.clone()).collect(),
+            beside: (state.jobs.iter().filter(|job| !self.jobs.is_made(**job)))
+                .map(|job| self.jobs[*job].name.clone())
+                .collect(),
         };
         let store = Arc::clone(&self.store);
         self.ask(async move { store.take_over(request).await }, move |answer| {

@@ -2,8 +2,8 @@
 -- KEYS: 1 lease, 2 state, then one hash for each job, then the coverage, the control and the schedules made at run time; then for each job that had other names its records of runs
 --       and of other ticks, and for each of those names the hash and both records
 -- ARGV: 1 holder, 2 term, or 0 for jobs that need no leader, 3 version and 4 time zones of who writes a schedule, then for each job its schedule, or '' for one made at run
---       time, whose state is written where it is made; then the jobs that other living
---       instances have, or '*' = not known; the places of the jobs that had other names, each with how many, `place:count`; and the number of jobs
+--       time, whose state is written where it is made; then the program's other jobs of the group, which are asked
+--       for apart; the jobs that other living instances have, or '*' = not known; the places of the jobs that had other names, each with how many, `place:count`; and the number of jobs
 -- Gives: 'yours', now, late_from or '', then for each job its cursor, the tick that waits or '', what is open: '0' or '-', and for
 --        each run that pauses fence|tick|tries|again|outcome; the schedule in force and what is kept about it; then the number of the
 --        newest act of control, and for each job a line of the spans in which no leader could decide its ticks; or 'not_yours'; or 'moved' with names of jobs
@@ -61,13 +61,16 @@ local function name_of(key)
   return string.sub(key, job_keys + 1)
 end
 
-local asked, moved = {}, { 'moved' }
+local asked, moved, beside = {}, { 'moved' }, {}
+for name in string.gmatch(ARGV[#ARGV - 3], '%S+') do
+  beside[name] = true
+end
 for i = 3, jobs + 2 do
   asked[name_of(KEYS[i])] = KEYS[i]
 end
 for name, key in pairs(asked) do
   local kept_as = goes_on_as(known, name)
-  if asked[kept_as] and kept_as ~= name then
+  if kept_as ~= name and (asked[kept_as] or beside[kept_as]) then
     -- The program has both: the old name is a new job's.
     known[name] = ''
     changes[#changes + 1] = name
@@ -124,7 +127,7 @@ for place, count in string.gmatch(ARGV[#ARGV - 1], '(%d+):(%d+)') do
   for n = 1, tonumber(count) do
     local old_keys = { KEYS[at + 3 * n - 1], KEYS[at + 3 * n], KEYS[at + 3 * n + 1] }
     local old = name_of(old_keys[1])
-    if not is_known and not asked[old] and goes_on_as(known, old) == old
+    if not is_known and not asked[old] and not beside[old] and goes_on_as(known, old) == old
       and string.match(redis.call('HGET', old_keys[1], 'cursor') or '', '^%d+$')
       and redis.call('HEXISTS', old_keys[1], 'made') == 0 then
       rename(old, new, old_keys, { key, KEYS[at], KEYS[at + 1] })
