@@ -57,8 +57,10 @@ impl Engine {
 
     /// Frees what nothing refers to any more.
     pub(super) fn free_ended(&mut self, index: Group) {
-        let ending = &self.groups[index].made.ending;
-        if ending.is_empty() {
+        let made = &self.groups[index].made;
+        let ending = &made.ending;
+        // The answer to what was asked of a job tells it by its index.
+        if ending.is_empty() || made.asking {
             return;
         }
         let over =
