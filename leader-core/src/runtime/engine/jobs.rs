@@ -44,6 +44,12 @@ impl Jobs {
         self.made.get(&(group, name.clone())).copied()
     }
 
+    /// All of a group that were made at run time.
+    pub(super) fn made_of(&self, group: Group) -> impl Iterator<Item = (&JobName, usize)> {
+        let of_group = self.made.iter().filter(move |((other, _), _)| *other == group);
+        of_group.map(|((_, name), job)| (name, *job))
+    }
+
     /// Puts in a job that was made at run time, in the place of the one of its name, and gives its index.
     pub(super) fn put(&mut self, group: Group, spec: JobSpec) -> usize {
         let key = (group, spec.name.clone());
@@ -115,6 +121,8 @@ mod tests {
         assert!(!jobs.is_made(0) && jobs.is_made(a));
         // One name in two groups is two jobs; made anew it keeps its index.
         assert_eq!((jobs.put(1, spec("a")), jobs.put(0, spec("a"))), (3, a));
+        let of_the_first: Vec<_> = jobs.made_of(0).map(|(name, job)| (name.as_str(), job)).collect();
+        assert_eq!(of_the_first, [("a", a), ("b", b)]);
         jobs.free(0, a);
         assert_eq!(jobs.named(0, &jobs[a].name), None);
         // Freed twice it is one free place.

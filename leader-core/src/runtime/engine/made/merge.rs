@@ -42,8 +42,11 @@ impl Engine {
                 Err(reason) => self.run_not(now, index, entry, reason),
             }
         }
-        let gone: Vec<_> = (self.groups[index].jobs.iter().copied())
-            .filter(|job| self.jobs.is_made(*job) && !names.contains(self.jobs[*job].name.as_str()))
+        // Those among them that ended while another led were planned here by an earlier leadership.
+        let ending = &self.groups[index].made.ending;
+        let gone: Vec<_> = (self.jobs.made_of(index))
+            .filter(|(name, job)| !names.contains(name.as_str()) && !ending.contains_key(job))
+            .map(|(_, job)| job)
             .collect();
         for job in gone {
             self.end_made(index, job, true);
