@@ -20,7 +20,7 @@ impl Job for Unlinked {
 }
 
 /// The program's jobs, by name.
-const JOBS: [&str; 24] = [
+const JOBS: [&str; 26] = [
     "anywhere",
     "anywhere_rare",
     "anywhere_replaces",
@@ -31,6 +31,8 @@ const JOBS: [&str; 24] = [
     "everything",
     "finishing",
     "first",
+    "mixed_any",
+    "mixed_led",
     "newest",
     "noted",
     "punctual",

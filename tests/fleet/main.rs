@@ -21,6 +21,7 @@ mod hooks;
 mod life_cycle;
 mod lives;
 mod losses;
+mod mixed;
 mod outage;
 mod overlap;
 mod panics;

@@ -331,6 +331,17 @@ pub(crate) mod jobs {
         stage.perform(tick).await
     }
 
+    /// One job in two versions of a program: its ticks need a leader in one, and none in the other.
+    #[leader_only(group = "mixed", every = "1s", on_loss = "finish")]
+    pub(crate) async fn mixed_led(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[scheduled(on = "any", group = "mixed", every = "1s")]
+    pub(crate) async fn mixed_any(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
     #[leader_only(group = "standing", while_leading)]
     pub(crate) async fn standing(lead: Lead, State(stage): State<Stage>) -> anyhow::Result<()> {
         let body = stage.play.standing.lock().unwrap().clone();
