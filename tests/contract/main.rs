@@ -9,6 +9,7 @@ mod control;
 mod coverage;
 mod dead_runs;
 mod differential;
+mod garbage;
 mod ghosts;
 mod heard;
 mod leases;

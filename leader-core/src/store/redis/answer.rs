@@ -28,11 +28,18 @@ pub(super) fn odd(what: &str) -> StoreError {
 }
 
 pub(super) fn texts(value: Value) -> Result<Vec<String>, StoreError> {
-    Vec::<String>::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))
+    let words = Vec::<Value>::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))?;
+    words.into_iter().map(text).collect()
 }
 
 pub(super) fn text(value: Value) -> Result<String, StoreError> {
-    String::from_redis_value(value).map_err(|error| StoreError::protocol().with_source(error))
+    match value {
+        // What is no text has signs in it that no name or number has: it is read as what it is, and fails nothing beside it.
+        Value::BulkString(bytes) => {
+            Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+        }
+        other => String::from_redis_value(other).map_err(|error| StoreError::protocol().with_source(error)),
+    }
 }
 
 pub(super) fn number(text: &str) -> Result<u64, StoreError> {

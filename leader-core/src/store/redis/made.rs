@@ -93,6 +93,8 @@ fn entry(told: &[String]) -> MadeEntry {
         None => (name.as_str(), false),
     };
     let number = text.split_once('|').and_then(|(number, _)| number.parse().ok());
+    // As the script reads it: one that cannot be told from the next is none.
+    let number = number.filter(|number: &u64| *number < 1 << 53);
     MadeEntry {
         name: name.to_owned(),
         number: number.unwrap_or(0),

@@ -6,25 +6,27 @@ use std::fmt;
 
 use ::redis::{Cmd, cmd};
 
-pub(super) const CAMPAIGN: &str = include_str!("scripts/campaign.lua");
-pub(super) const RENEW: &str = include_str!("scripts/renew.lua");
-pub(super) const BEAT: &str = include_str!("scripts/beat.lua");
-pub(super) const RELEASE: &str = include_str!("scripts/release.lua");
-pub(super) const ASK: &str = include_str!("scripts/ask.lua");
-pub(super) const TAKE_OVER: &str = concat!(
-    include_str!("scripts/coverage.lua"),
-    include_str!("scripts/take_over.lua")
-);
-pub(super) const COVER: &str = concat!(include_str!("scripts/coverage.lua"), include_str!("scripts/cover.lua"));
-pub(super) const CLAIM: &str = concat!(include_str!("scripts/records.lua"), include_str!("scripts/claim.lua"));
-pub(super) const SETTLE: &str = concat!(include_str!("scripts/records.lua"), include_str!("scripts/settle.lua"));
-pub(super) const ACT: &str = include_str!("scripts/act.lua");
-pub(super) const CONTROL: &str = include_str!("scripts/control.lua");
-pub(super) const MAKE: &str = concat!(include_str!("scripts/records.lua"), include_str!("scripts/make.lua"));
-pub(super) const MADE: &str = include_str!("scripts/made.lua");
-pub(super) const ENROL: &str = include_str!("scripts/enrol.lua");
-pub(super) const LEAVE: &str = include_str!("scripts/leave.lua");
-pub(super) const ROSTER: &str = include_str!("scripts/roster.lua");
+/// A script with what stands before it.
+macro_rules! script {
+    ($($part:literal),+) => { concat!($(include_str!(concat!("scripts/", $part, ".lua"))),+) };
+}
+
+pub(super) const CAMPAIGN: &str = script!("campaign");
+pub(super) const RENEW: &str = script!("read", "renew");
+pub(super) const BEAT: &str = script!("read", "beat");
+pub(super) const RELEASE: &str = script!("release");
+pub(super) const ASK: &str = script!("ask");
+pub(super) const TAKE_OVER: &str = script!("read", "coverage", "take_over");
+pub(super) const COVER: &str = script!("read", "coverage", "cover");
+pub(super) const CLAIM: &str = script!("read", "records", "claim");
+pub(super) const SETTLE: &str = script!("read", "records", "settle");
+pub(super) const ACT: &str = script!("read", "act");
+pub(super) const CONTROL: &str = script!("read", "control");
+pub(super) const MAKE: &str = script!("read", "records", "make");
+pub(super) const MADE: &str = script!("read", "made");
+pub(super) const ENROL: &str = script!("enrol");
+pub(super) const LEAVE: &str = script!("leave");
+pub(super) const ROSTER: &str = script!("roster");
 
 /// The keys and arguments of one call.
 #[derive(Debug, Default)]

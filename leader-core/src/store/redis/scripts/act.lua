@@ -8,10 +8,10 @@
 local call, format, match, concat = redis.call, string.format, string.match, table.concat
 local what, job, first, last, by, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 -- One that goes on under another name.
-for _ = 1, 16 do
+for _ = 0, 16 do
   local moved = redis.pcall('HGET', KEYS[4], job)
   local name = type(moved) == 'string' and match(moved, '^>(.+)$')
-  if not name then
+  if not name or not is_name(name) then
     break
   end
   job = name
@@ -57,7 +57,7 @@ if (what == 'resume' or what == 'cancel') and not kept[field] or (what == 'trigg
   return { 'nothing' }
 end
 
-local number = format('%.0f', math.max((tonumber(match(state[1] or '', '^%d+$')) or 0) + 1, micros))
+local number = format('%.0f', math.max((read_number(state[1]) or 0) + 1, micros))
 local before = ''
 if what == 'pause' then
   before = kept[field] or ''
@@ -71,7 +71,7 @@ elseif what == 'cancel' then
 else
   if what == 'trigger' then
     -- The instant names the run: no two of a group have the same.
-    at = format('%.0f', math.max((tonumber(match(state[2] or '', '^%d+$')) or 0) + 1, now))
+    at = format('%.0f', math.max((read_instant(state[2]) or 0) + 1, now))
     first, last = at, at
     call('HSET', KEYS[1], 'triggered', at)
   end
@@ -83,7 +83,7 @@ for i = 1, #ended - tonumber(ARGV[11]) do
   call('HDEL', KEYS[2], 'e:' .. format('%.0f', ended[i]))
 end
 call('HSET', KEYS[1], 'control', number, 'controlled', call('HLEN', KEYS[2]))
-if call('LPUSH', KEYS[3], concat({ number, at, what, job, first, last, by, reason }, '|')) > tonumber(ARGV[10]) then
+if ask_anew(KEYS[3], 'LPUSH', KEYS[3], concat({ number, at, what, job, first, last, by, reason }, '|')) > tonumber(ARGV[10]) then
   call('LTRIM', KEYS[3], 0, tonumber(ARGV[10]) - 1)
 end
 redis.pcall('PUBLISH', ARGV[7], 'controlled ' .. ARGV[8] .. ' ' .. number)

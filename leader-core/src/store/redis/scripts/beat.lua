@@ -7,7 +7,7 @@ local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 local told = {}
 for i = 1, #ARGV do
-  local known = redis.call('HMGET', KEYS[1], ARGV[i], 'x' .. ARGV[i])
+  local known = ask_anew(KEYS[1], 'HMGET', KEYS[1], ARGV[i], 'x' .. ARGV[i])
   if known[1] then
     redis.call('HSET', KEYS[1], ARGV[i], now)
   else

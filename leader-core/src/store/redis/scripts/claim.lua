@@ -52,12 +52,12 @@ local function record(job, key, part, line)
 end
 
 local function count(job, origin, outcome, by)
-  call('HINCRBY', job, (origin == 'schedule' and 'n:' or 'x:') .. outcome, by)
+  count_up(job, (origin == 'schedule' and 'n:' or 'x:') .. outcome, by)
 end
 
 -- A run whose end its runner tells no more, or too late.
 local function close(job, ran, run, outcome, error)
-  call('HDEL', KEYS[4], run.fence, 'x' .. run.fence)
+  ask_anew(KEYS[4], 'HDEL', KEYS[4], run.fence, 'x' .. run.fence)
   begun[run.fence] = nil
   record(job, ran, 'ran', concat({ run.tick, run.tick, '1', outcome, run.origin, run.fence, run.term, run.holder, now_text, run.claimed, error, run.tries }, '|'))
   count(job, run.origin, outcome, 1)
@@ -71,7 +71,7 @@ end
 
 -- A blackout that goes on is one record, however many of its ticks are settled one by one: whether it was prolonged.
 local function prolong(job, passed, last, number, cursor)
-  local newest = call('LINDEX', passed, 0)
+  local newest = ask_anew(passed, 'LINDEX', passed, 0)
   local first, upto, many, rest, tail =
     match(newest or '', '^(%-?%d+)|(%-?%d+)|(%d+)|(blackout|schedule|0|[^|]*|[^|]*)|%-?%d+|%-?%d+(|.*)$')
   if not first or tonumber(upto) ~= cursor or rest ~= concat({ 'blackout|schedule|0', term, holder }, '|') then
@@ -86,12 +86,16 @@ end
 local function replace(job, ran, open)
   local left = {}
   for _, run in ipairs(open) do
-    local asked = tonumber(call('HGET', KEYS[4], 'x' .. run.fence))
+    local asked = read_instant(ask_anew(KEYS[4], 'HGET', KEYS[4], 'x' .. run.fence))
+    if asked and asked > now then
+      -- The server's clock was set back.
+      asked = nil
+    end
     if asked and now - asked >= patience then
       close(job, ran, run, 'ran.cancelled', 'replaced by a later tick, and not ended in time')
     else
       if not asked then
-        call('HSET', KEYS[4], 'x' .. run.fence, now_text)
+        ask_anew(KEYS[4], 'HSET', KEYS[4], 'x' .. run.fence, now_text)
       end
       left[#left + 1] = run
     end
@@ -101,7 +105,7 @@ end
 
 -- A run that is tried again pauses: how its try ended is kept with it.
 local function pause(run, outcome, at)
-  call('HDEL', KEYS[4], run.fence, 'x' .. run.fence)
+  ask_anew(KEYS[4], 'HDEL', KEYS[4], run.fence, 'x' .. run.fence)
   begun[run.fence] = nil
   run.again, run.outcome = format('%.0f', at), outcome
   run.line = concat({
@@ -200,7 +204,7 @@ local pauses, requests, spans, pausing, consumed = {}, {}, {}, false, false
 -- From when to when a pause skips what falls due.
 local function skips(name, since, ends)
   spans[name] = spans[name] or {}
-  table.insert(spans[name], { since = tonumber(since), ends = ends == '' and math.huge or tonumber(ends) })
+  table.insert(spans[name], { since = read_instant(since), ends = ends == '' and math.huge or read_instant(ends) })
   pausing = true
 end
 
@@ -210,6 +214,9 @@ if state[2] and state[2] ~= '0' then
     local kind, name = match(fields[f], '^([per]):(.*)$')
     if kind == 'p' then
       local gap, since, ends = match(fields[f + 1], '^%d+|(%a+)|(%d+)|(%d*)|')
+      if not read_instant(since) or ends ~= '' and not read_instant(ends) then
+        gap = nil
+      end
       if gap == 'skip' then
         skips(name, since, ends)
       end
@@ -218,7 +225,7 @@ if state[2] and state[2] ~= '0' then
       end
     elseif kind == 'e' then
       local of_job, since, ends = match(fields[f + 1], '^([^|]*)|%d+|skip|(%d+)|(%d+)|')
-      if not of_job or tonumber(ends) < now - 2764800000 then
+      if not read_instant(since) or (read_instant(ends) or 0) < now - 2764800000 then
         -- 32 days old: whoever comes back after that finds missed ticks.
         call('HDEL', KEYS[5], fields[f])
         consumed = true
@@ -318,8 +325,8 @@ for i = 1, tonumber(ARGV[8]) do
   local further, schedule, adopted = ARGV[at - 4], ARGV[at - 3], ARGV[at - 2]
   local request, more = match(ARGV[at - 1], '^(%d+)(%+?)$')
 
-  local stored = call('HMGET', job, 'cursor', 'open', 'waiting', 'schedule', 'moved')
-  local cursor = tonumber(stored[1]) or 0
+  local stored = ask_anew(job, 'HMGET', job, 'cursor', 'open', 'waiting', 'schedule', 'moved')
+  local cursor = read_instant(stored[1]) or 0
   local open, mine, changed, paused = {}, nil, false, false
   local lines = stored[2]
   for line in lines and lines ~= '' and string.gmatch(lines, '%S+') or nothing do
@@ -327,8 +334,8 @@ for i = 1, tonumber(ARGV[8]) do
     run.tick, run.origin, run.fence, run.term, run.number, run.claimed, run.holder, run.tries, run.again, run.outcome =
       match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(%d+)|(%d*)|(.*)$')
     local dead = nil
-    local legible = run.fence and match(run.fence, '^%d+$') and match(run.number, '^%d+$') and match(run.tick, '^%-?%d+$')
-      and (run.again == '' or failures[run.outcome])
+    local legible = read_number(run.fence) and read_number(run.number) and read_instant(run.tick) and read_number(run.tries)
+      and (run.again == '' or failures[run.outcome] and read_instant(run.again))
     if not legible then
       -- Nobody can settle what is no run; it is dropped with the next change of the job, and nothing waits for it.
       changed = true
@@ -341,7 +348,12 @@ for i = 1, tonumber(ARGV[8]) do
         dead = 'ran.not_started'
       end
     elseif not alive[run.fence] then
-      run.beat = tonumber(call('HGET', KEYS[4], run.fence)) or 0
+      run.beat = read_instant(ask_anew(KEYS[4], 'HGET', KEYS[4], run.fence)) or 0
+      if run.beat > now then
+        -- The server's clock was set back: the run is silent from now on.
+        run.beat = now
+        call('HSET', KEYS[4], run.fence, now_text)
+      end
       if now - run.beat > silence and heard_for(run) >= silence then
         dead = 'ran.lost'
       end
@@ -376,7 +388,7 @@ for i = 1, tonumber(ARGV[8]) do
     skipped = halt.since
   end
   local stop = scheduled and stopped[job]
-  if waiting and not match(waiting, '^%d+$') then
+  if waiting and not (match(waiting, '^%d+$') and read_instant(waiting)) then
     -- No tick that could be run, or recorded.
     call('HDEL', job, 'waiting')
     waiting = nil
@@ -554,7 +566,7 @@ if minted then
     beats[#beats + 1] = now_text
   end
   if #beats > 0 then
-    call('HSET', KEYS[4], unpack(beats))
+    ask_anew(KEYS[4], 'HSET', KEYS[4], unpack(beats))
   end
 end
 return answer

@@ -5,5 +5,6 @@
 local time = redis.call('TIME')
 local now = string.format('%.0f', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 local state = redis.call('HMGET', KEYS[1], 'control', 'made')
-local number, made = string.match(state[1] or '', '^%d+$') or '0', string.match(state[2] or '', '^%d+$') or '0'
-return { number, now, redis.call('HGETALL', KEYS[2]), redis.call('LRANGE', KEYS[3], 0, -1), made }
+local number, made = read_number(state[1]) and state[1] or '0', read_number(state[2]) and state[2] or '0'
+local acts = redis.pcall('LRANGE', KEYS[3], 0, -1)
+return { number, now, redis.call('HGETALL', KEYS[2]), acts.err and {} or acts, made }

@@ -8,7 +8,9 @@ local SPANS_KEPT = 16
 local function read_coverage(key)
   local fields, known = redis.pcall('HGETALL', key), {}
   for i = 1, #fields, 2 do
-    known[fields[i]] = fields[i + 1]
+    if is_name(fields[i]) then
+      known[fields[i]] = fields[i + 1]
+    end
   end
   return known
 end
@@ -30,16 +32,17 @@ local function text_of(spans)
   return table.concat(words, ' ')
 end
 
--- Where the state of a job is kept.
-local function goes_on_as(known, name)
-  for _ = 1, SPANS_KEPT do
+-- Where the state of a job is kept. What is no name is passed over, and a circle of names.
+local function goes_on_as(known, first)
+  local name = first
+  for _ = 0, SPANS_KEPT do
     local next = string.match(known[name] or '', '^>(.+)$')
-    if not next then
-      break
+    if not next or not is_name(next) then
+      return name
     end
     name = next
   end
-  return name
+  return first
 end
 
 local function end_open(spans, at)

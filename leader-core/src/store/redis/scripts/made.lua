@@ -5,7 +5,7 @@
 local call, match = redis.call, string.match
 local fields, all = call('HGETALL', KEYS[1]), {}
 for i = 1, #fields, 2 do
-  all[#all + 1] = { fields[i], fields[i + 1], tonumber(match(fields[i + 1], '^(%d+)|')) or 0 }
+  all[#all + 1] = { fields[i], fields[i + 1], read_number(match(fields[i + 1], '^(%d+)|')) or 0 }
 end
 table.sort(all, function(a, b)
   if a[3] ~= b[3] then

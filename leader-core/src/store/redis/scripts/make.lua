@@ -12,12 +12,12 @@ local now = math.floor(micros / 1000)
 local at = format('%.0f', now)
 -- No name has this character: the mark of one that has ended while a run of it was open.
 local mark = '~' .. name
-local job = call('HMGET', KEYS[5], 'cursor', 'made', 'schedule', 'schedule_about', 'schedules', 'open', 'waiting', 'since', 'kept:passed', 'moved')
+local job = ask_anew(KEYS[5], 'HMGET', KEYS[5], 'cursor', 'made', 'schedule', 'schedule_about', 'schedules', 'open', 'waiting', 'since', 'kept:passed', 'moved')
 local cursor, made, in_force = job[1], job[2], job[3]
-local line = call('HGET', KEYS[3], name)
+local line, carried = call('HGET', KEYS[3], name), call('HGET', KEYS[4], name)
 
 local function number_of_change()
-  local last = tonumber(match(call('HGET', KEYS[1], 'control') or '', '^%d+$')) or 0
+  local last = read_number(call('HGET', KEYS[1], 'control')) or 0
   return format('%.0f', math.max(last + 1, micros))
 end
 
@@ -31,7 +31,8 @@ if what == 'forget' then
     return { 'nothing' }
   end
   call('HDEL', KEYS[4], mark)
-  return { 'done', match(call('HGET', KEYS[1], 'made') or '', '^%d+$') or '0', at, '' }
+  local made_last = call('HGET', KEYS[1], 'made')
+  return { 'done', read_number(made_last) and made_last or '0', at, '' }
 end
 
 if what == 'make' then
@@ -44,13 +45,13 @@ if what == 'make' then
   if not line and call('HLEN', KEYS[3]) >= tonumber(ARGV[9]) then
     return { 'full', format('%.0f', call('HLEN', KEYS[3])) }
   end
-  if alive and handled == handler and wanted == schedule and call('HGET', KEYS[4], name) == payload then
+  if alive and handled == handler and wanted == schedule and carried == payload and read_number(last) and read_instant(since) then
     return { 'same', last, since }
   end
   local number = number_of_change()
   if not alive then
     born = nil
-    local from = format('%.0f', math.max(tonumber(match(cursor or '', '^%d+$')) or 0, now))
+    local from = format('%.0f', math.max(read_instant(cursor) or 0, now))
     call('HSET', KEYS[5], 'made', handler, 'since', job[8] or at, 'cursor', from, 'schedule', schedule,
       'schedule_about', concat({ at, ARGV[8], by, ARGV[7] }, '|'))
     call('HDEL', KEYS[5], 'retired', 'waiting')
@@ -60,7 +61,7 @@ if what == 'make' then
   elseif made ~= handler then
     call('HSET', KEYS[5], 'made', handler)
   end
-  call('HSET', KEYS[3], name, concat({ number, born or number, at, by, ARGV[7], handler, schedule }, '|'))
+  call('HSET', KEYS[3], name, concat({ number, read_number(born) and born or number, at, by, ARGV[7], handler, schedule }, '|'))
   call('HSET', KEYS[4], name, payload)
   tell(number)
   return { 'done', number, at, alive and '' or '1' }
@@ -70,7 +71,6 @@ if not line then
   return { 'nothing' }
 end
 local number = number_of_change()
-local carried = call('HGET', KEYS[4], name)
 call('HDEL', KEYS[3], name)
 call('HDEL', KEYS[4], name)
 -- What people have asked of it.
@@ -87,7 +87,7 @@ if withdrawn then
   call('HSET', KEYS[1], 'controlled', call('HLEN', KEYS[2]))
 end
 if made then
-  local waiting = match(job[7] or '', '^%d+$')
+  local waiting = read_instant(job[7]) and match(job[7], '^%d+$')
   if waiting then
     local others, kept_for = match(ARGV[11], '^%d+ (%d+) (%d+)$')
     local record = concat({ waiting, waiting, '1', 'missed.skipped', 'schedule', '0', '0', by, at, at, '', '0' }, '|')
@@ -95,7 +95,7 @@ if made then
     if said then
       call('HSET', KEYS[5], 'kept:passed', said)
     end
-    call('HINCRBY', KEYS[5], 'n:missed.skipped', 1)
+    count_up(KEYS[5], 'n:missed.skipped', 1)
   end
   local lines = {}
   if in_force and in_force ~= '' then

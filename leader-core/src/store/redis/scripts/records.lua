@@ -31,7 +31,7 @@ local function trim_records(key, length, most, age, now, kept)
 end
 
 local function keep_record(key, line, most, age, now, kept)
-  local length = redis.call('LPUSH', key, line)
+  local length = ask_anew(key, 'LPUSH', key, line)
   if length > most or not kept or (tonumber(string.match(kept, '^%d+')) or 0) <= now then
     return trim_records(key, length, most, age, now, kept)
   end

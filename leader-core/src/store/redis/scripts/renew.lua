@@ -20,4 +20,4 @@ if state[2] then
     asked = text
   end
 end
-return { 'renewed', string.format('%.0f', micros), asked, string.match(state[3] or '', '^%d+$') or '0' }
+return { 'renewed', string.format('%.0f', micros), asked, read_number(state[3]) and state[3] or '0' }

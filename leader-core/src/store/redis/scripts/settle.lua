@@ -15,7 +15,7 @@ for i = 1, (#KEYS - 1) / 2 do
   local fence, outcome, error = ARGV[4 * i - 2], ARGV[4 * i - 1], ARGV[4 * i]
   local again_in = ARGV[4 * i + 1]
   local counter = 'n:' .. outcome
-  local stored = call('HMGET', job, 'open', counter, 'kept:ran', 'moved')
+  local stored = ask_anew(job, 'HMGET', job, 'open', counter, 'kept:ran', 'moved')
   local open, found, place = {}, nil, nil
   for line in string.gmatch(stored[1] or '', '%S+') do
     local run = { match(line, '^([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|(.*)$') }
@@ -40,11 +40,11 @@ for i = 1, (#KEYS - 1) / 2 do
     local said = keep_record(ran, line, kept, kept_for, millis, stored[3]) or stored[3]
     -- As few calls out of the script as will do: they are what it costs.
     if found[2] == 'schedule' then
-      local counted = (tonumber(stored[2]) or 0) + 1
+      local counted = (read_number(stored[2]) or 0) + 1
       call('HSET', job, 'open', concat(open, ' '), counter, format('%.0f', counted), 'kept:ran', said)
     else
       call('HSET', job, 'open', concat(open, ' '), 'kept:ran', said)
-      call('HINCRBY', job, 'x:' .. outcome, 1)
+      count_up(job, 'x:' .. outcome, 1)
     end
     if found[9] ~= '' then
       call('HDEL', job, 'e:' .. fence)
@@ -54,10 +54,10 @@ for i = 1, (#KEYS - 1) / 2 do
     answer[i] = 'settled'
   else
     -- What has another name is settled under that.
-    answer[i] = stored[4] and 'moved ' .. stored[4] or 'fenced'
+    answer[i] = stored[4] and is_name(stored[4]) and 'moved ' .. stored[4] or 'fenced'
   end
 end
 if #silent > 0 then
-  call('HDEL', KEYS[1], unpack(silent))
+  ask_anew(KEYS[1], 'HDEL', KEYS[1], unpack(silent))
 end
 return answer

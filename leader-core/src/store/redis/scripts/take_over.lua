@@ -75,7 +75,7 @@ for name, key in pairs(asked) do
     known[name] = ''
     changes[#changes + 1] = name
     changes[#changes + 1] = ''
-    redis.call('HDEL', key, 'moved')
+    ask_anew(key, 'HDEL', key, 'moved')
   elseif kept_as ~= name then
     moved[#moved + 1] = name
     moved[#moved + 1] = kept_as
@@ -119,16 +119,25 @@ local function rename(old, new, old_keys, new_keys)
   end
 end
 
+-- One that is no instant stops its own job only: it starts anew.
+local function legible_cursor(text)
+  return read_instant(text) and string.match(text, '^%d+$')
+end
+
+local function cursor_of(key)
+  return legible_cursor(ask_anew(key, 'HGET', key, 'cursor'))
+end
+
 local at = jobs + 6
 for place, count in string.gmatch(ARGV[#ARGV - 1], '(%d+):(%d+)') do
   local key = KEYS[2 + tonumber(place)]
   local new = name_of(key)
-  local is_known = string.match(redis.call('HGET', key, 'cursor') or '', '^%d+$')
+  local is_known = cursor_of(key)
   for n = 1, tonumber(count) do
     local old_keys = { KEYS[at + 3 * n - 1], KEYS[at + 3 * n], KEYS[at + 3 * n + 1] }
     local old = name_of(old_keys[1])
     if not is_known and not asked[old] and not beside[old] and goes_on_as(known, old) == old
-      and string.match(redis.call('HGET', old_keys[1], 'cursor') or '', '^%d+$')
+      and cursor_of(old_keys[1])
       and redis.call('HEXISTS', old_keys[1], 'made') == 0 then
       rename(old, new, old_keys, { key, KEYS[at], KEYS[at + 1] })
       is_known = true
@@ -143,7 +152,7 @@ local function cover(name, cursor)
   local text = known[name]
   local spans = spans_of(text)
   local last = spans[#spans]
-  local led_until = math.min(tonumber(state[4]) or tonumber(now), tonumber(now))
+  local led_until = math.min(read_instant(state[4]) or tonumber(now), tonumber(now))
   end_open(spans, last and last.kind == 'u' and led_until or tonumber(now))
   for _, span in ipairs(spans_of(state[5])) do
     spans[#spans + 1] = span
@@ -163,11 +172,14 @@ local function cover(name, cursor)
   absences[#absences + 1] = known[name]
 end
 
-local answer = { 'yours', now, state[2] or '' }
+local answer = { 'yours', now, read_instant(state[2]) and state[2] or '' }
 for i = 3, jobs + 2 do
-  local stored = redis.call('HMGET', KEYS[i], 'cursor', 'waiting', 'schedule', 'schedule_about', 'open')
-  -- One that is no instant stops its own job only: it starts anew.
-  local cursor = stored[1] and string.match(stored[1], '^%d+$')
+  local stored = ask_anew(KEYS[i], 'HMGET', KEYS[i], 'cursor', 'waiting', 'schedule', 'schedule_about', 'open', 'moved')
+  local cursor = legible_cursor(stored[1])
+  if stored[6] then
+    -- The coverage knows of no other name: claims are to be taken here.
+    redis.call('HDEL', KEYS[i], 'moved')
+  end
   local made = ARGV[i + 2] == ''
   if stored[3] == '' and not made then
     -- The name of a schedule made at run time, which has ended, is that of a job of the program now: it begins anew.
@@ -183,7 +195,7 @@ for i = 3, jobs + 2 do
   end
   answer[#answer + 1] = cursor
   -- What is no tick is dropped by the next claim.
-  answer[#answer + 1] = string.match(stored[2] or '', '^%d+$') or ''
+  answer[#answer + 1] = legible_cursor(stored[2]) or ''
   answer[#answer + 1] = found(stored[5] or '')
   local schedule, about = stored[3], stored[4]
   if not schedule and not made then
@@ -202,7 +214,7 @@ for i = 3, jobs + 2 do
     cover(name_of(KEYS[i]), cursor)
   end
 end
-answer[#answer + 1] = string.match(state[3] or '', '^%d+$') or '0'
+answer[#answer + 1] = read_number(state[3]) and state[3] or '0'
 answer[#answer + 1] = table.concat(absences, '\n')
 
 -- What is asked for apart from the program's jobs tells nothing of those.
