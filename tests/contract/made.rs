@@ -359,3 +359,30 @@ async fn the_name_of_one_that_ended_may_become_a_job_of_the_program(bench: Bench
     assert_eq!((ledger.handler, ledger.retired), (None, None));
     assert_eq!(make(&bench, "x", EVERY, "1").await, MadeReply::Taken);
 }
+
+/// Its job's hash is lost, and the leader's next claim writes it anew: it stays a schedule that can be changed and ended, and its name can be
+/// used again.
+#[tokio::test]
+async fn one_whose_job_is_lost_stays_a_schedule() {
+    for ends_first in [false, true] {
+        let bench = Bench::redis().await;
+        let (a, term) = led(&bench).await;
+        let (_, at, _) = done(make(&bench, "x", EVERY, "1").await);
+        let key = format!("{{{}:leader:cleanup}}:job:x", bench.namespace);
+        bench.server.as_ref().unwrap().command(&["DEL", &key]).await;
+        let fence = bench.win(&a, term, claim("x", 1, at, after(at, 1), Want::Run)).await;
+        bench.settle("x", fence, Ran::Ok).await;
+        if !ends_first {
+            assert!(!done(make(&bench, "x", EVERY, "2").await).2, "it is the same one");
+            assert_eq!(bench.ledger("x").await.handler.as_deref(), Some("handler"));
+        }
+        done(ask(&bench, "x", Making::End).await);
+        let ledger = bench.ledger("x").await;
+        assert!(ledger.retired.is_some() && ledger.schedule.is_none(), "{ledger:?}");
+        let late = bench
+            .claim(&a, term, claim("x", 2, after(at, 1), after(at, 2), Want::Run))
+            .await;
+        assert_eq!(late, ClaimReply::OtherSchedule);
+        assert!(done(make(&bench, "x", EVERY, "3").await).2, "it is another one");
+    }
+}

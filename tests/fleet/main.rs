@@ -39,5 +39,6 @@ mod step_down;
 mod store_check;
 mod store_gone;
 mod tries;
+mod turmoil;
 mod unled;
 mod wedge;

@@ -36,8 +36,8 @@ if what == 'forget' then
 end
 
 if what == 'make' then
-  -- Another job's; or one had the name and goes on under another.
-  if job[10] or cursor and not made then
+  -- Another job's; or one had the name and goes on under another. What is a schedule is its own, whatever its job has lost.
+  if not line and (job[10] or cursor and not made) then
     return { 'taken' }
   end
   local alive = line and in_force and in_force ~= ''
@@ -86,7 +86,8 @@ end
 if withdrawn then
   call('HSET', KEYS[1], 'controlled', call('HLEN', KEYS[2]))
 end
-if made then
+if made or cursor then
+  made = made or match(line, '^%d+|%d+|%d+|[^|]*|[^|]*|([^|]*)|') or ''
   local waiting = read_instant(job[7]) and match(job[7], '^%d+$')
   if waiting then
     local others, kept_for = match(ARGV[11], '^%d+ (%d+) (%d+)$')
@@ -107,7 +108,7 @@ if made then
     end
   end
   -- Claims that are on their way find another schedule than theirs.
-  call('HSET', KEYS[5], 'schedule', '', 'schedules', concat(lines, '\n'), 'retired', at)
+  call('HSET', KEYS[5], 'made', made, 'schedule', '', 'schedules', concat(lines, '\n'), 'retired', at)
   call('HDEL', KEYS[5], 'schedule_about', 'waiting')
   if (job[6] or '') ~= '' then
     call('HSET', KEYS[3], mark, number .. match(line, '^%d*(.*)$'))

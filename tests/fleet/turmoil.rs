@@ -1,0 +1,257 @@
+//! Schedules made at run time in a fleet that is never calm: leaders die, stores forget, and keys are written over.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use leader_core::{Instance, JobLedger, Schedule, Timing, testing};
+use leader_tests::eventually;
+
+use crate::stage::jobs::{Note, noted, unladen};
+use crate::stage::{Ground, SOON, Stage, among_others, leads, ms};
+
+on_each_store!(schedules_that_change_while_leaders_change_are_decided_once_each);
+
+const LONGER: Duration = Duration::from_secs(60);
+
+fn note(number: u64) -> Note {
+    let text = "a|b\n\0ü".to_owned();
+    Note { number, text }
+}
+
+async fn start(ground: &Ground, id: &str, stage: &Stage) -> Instance {
+    let timing = Timing::from_ttl(ms(2_000));
+    ground.instance(id, stage, ["made"]).timing(timing).await.unwrap()
+}
+
+/// How many ticks were due up to the cursor, by the schedules that the store says were in force.
+fn due(ledger: &JobLedger) -> u64 {
+    let cursor = ledger.cursor.unwrap();
+    let earlier = ledger.schedules.iter().rev();
+    let mut spans: Vec<_> = earlier.map(|earlier| (&earlier.schedule, earlier.until)).collect();
+    spans.extend(ledger.schedule.as_ref().map(|kept| (kept, cursor)));
+    let count = |(kept, until): (&leader_core::StoredSchedule, Timestamp)| {
+        let schedule: Schedule = kept.text.parse().unwrap();
+        schedule.count(kept.since.unwrap(), until)
+    };
+    spans.into_iter().map(count).sum()
+}
+
+/// Numbers that are drawn anew at each call.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+async fn schedules_that_change_while_leaders_change_are_decided_once_each(ground: Ground) {
+    const SCHEDULES: u64 = 250;
+    let stage = Stage::new();
+    let mut dice = Dice(11);
+    let mut fleet = vec![start(&ground, "i0", &stage).await, start(&ground, "i1", &stage).await];
+    leads(&fleet[0], "made").await;
+    // What was made last of each, as period and number; and those that were never ended.
+    let mut last = BTreeMap::<String, Option<(u64, u64)>>::new();
+    let mut ended = std::collections::BTreeSet::new();
+    for round in 0..4_u64 {
+        for change in 0..SCHEDULES {
+            let name = format!("s/{}", dice.below(SCHEDULES));
+            let by = &fleet[usize::try_from(dice.below(2)).unwrap()];
+            if change == SCHEDULES / 2 {
+                let leader = fleet.iter().position(|instance| instance.is_leader("made"));
+                if let Some(leader) = leader {
+                    let leader = fleet.remove(leader);
+                    match round % 2 {
+                        0 => testing::kill(&leader),
+                        _ => leader.shutdown().await,
+                    }
+                    fleet.push(start(&ground, &format!("i{}", round + 2), &stage).await);
+                }
+                continue;
+            }
+            if dice.below(8) == 0 && last.get(&name).is_some_and(Option::is_some) {
+                by.unschedule(&name).await.unwrap();
+                ended.insert(name.clone());
+                last.insert(name, None);
+            } else {
+                let (period, number) = (1 + dice.below(3), round * SCHEDULES + change);
+                let made = by
+                    .schedule_every::<noted>(&name, &format!("{period}s"))
+                    .with(&note(number));
+                made.await.unwrap();
+                last.insert(name, Some((period, number)));
+            }
+        }
+    }
+    let listed = fleet[0].schedules("made").await.unwrap();
+    let alive: BTreeMap<_, _> = last
+        .iter()
+        .filter_map(|(name, made)| made.map(|made| (name.as_str(), made)))
+        .collect();
+    let names: Vec<_> = listed.iter().map(|made| made.name.as_str()).collect();
+    let mut expected: Vec<_> = alive.keys().copied().collect();
+    expected.sort_unstable();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected);
+    for (name, (period, number)) in &alive {
+        eventually(LONGER, &format!("{name} runs with what it carries now"), || async {
+            stage
+                .played(name)
+                .last()
+                .is_some_and(|played| played.carried == *number)
+        })
+        .await;
+        eventually(LONGER, &format!("{name} goes by its schedule"), || async {
+            let ledger = fleet[0].ledger(name).await.unwrap();
+            ledger
+                .schedule
+                .is_some_and(|kept| kept.text == format!("every {period}s"))
+        })
+        .await;
+    }
+    for name in last.keys() {
+        let played = stage.played(name);
+        let ticks: Vec<_> = played.iter().map(|run| (run.scheduled_at, run.fence)).collect();
+        assert!(ticks.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1), "{name}: {ticks:?}");
+        let ledger = fleet[0].ledger(name).await.unwrap();
+        if !ended.contains(name) {
+            assert_eq!(ledger.decided() + ledger.pending(), due(&ledger), "{name}: {ledger:?}");
+        }
+        if last[name].is_none() {
+            assert!(
+                ledger.retired.is_some() && ledger.schedule.is_none(),
+                "{name}: {ledger:?}"
+            );
+        }
+    }
+    for instance in fleet {
+        instance.shutdown().await;
+    }
+}
+
+/// A store that forgets everything, or one job, while the fleet runs: what is made again runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_store_has_forgotten_can_be_made_again() {
+    let _among = among_others().await;
+    let ground = Ground::redis().await;
+    let Ground::Redis(server) = &ground else { unreachable!() };
+    let stage = Stage::new();
+    let fleet = [start(&ground, "a", &stage).await, start(&ground, "b", &stage).await];
+    leads(&fleet[0], "made").await;
+    for name in ["x", "y"] {
+        fleet[1].schedule_every::<unladen>(name, "1s").await.unwrap();
+    }
+    stage.has_played("x", 1).await;
+    for round in 1..=6_u64 {
+        let words: &[&str] = match round {
+            1 => &["FLUSHALL"],
+            2 => &["DEL", "{leader:made}:job:x"],
+            3 => &["DEL", "{leader:made}:schedules"],
+            4 => &["DEL", "{leader:made}:payloads"],
+            5 => &["SET", "{leader:made}:job:x", "of another type"],
+            _ => &["DEL", "{leader:made}:lease"],
+        };
+        server.command(words).await;
+        // The leader goes on for a while.
+        tokio::time::sleep(ms(1_500)).await;
+        let (x, y) = (stage.played("x").len(), stage.played("y").len());
+        for name in ["x", "y"] {
+            let what = format!("{name} is made after {words:?}");
+            eventually(SOON, &what, || async {
+                let made = fleet[1].schedule_every::<noted>(name, "1s").with(&note(round));
+                made.await.is_ok()
+            })
+            .await;
+        }
+        for (name, before) in [("x", x), ("y", y)] {
+            eventually(SOON, &format!("{name} runs after {words:?}"), || async {
+                let played = stage.played(name);
+                played.len() > before + 1 && played.last().is_some_and(|played| played.carried == round)
+            })
+            .await;
+        }
+    }
+    for instance in fleet {
+        instance.shutdown().await;
+    }
+}
+
+/// Keys of one job, and of the group, written over while the fleet runs: the other job is run by this leader and by the next.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_that_are_written_over_stop_no_other_job() {
+    let _among = among_others().await;
+    let ground = Ground::redis().await;
+    let Ground::Redis(server) = &ground else { unreachable!() };
+    let stage = Stage::new();
+    let fleet = [start(&ground, "a", &stage).await, start(&ground, "b", &stage).await];
+    leads(&fleet[0], "made").await;
+    for name in ["x", "y"] {
+        fleet[1].schedule_every::<unladen>(name, "1s").await.unwrap();
+    }
+    stage.has_played("y", 1).await;
+    let key = |part: &str| format!("{{leader:made}}:{part}");
+    let junk: &[(&str, &[&str])] = &[
+        ("job:x", &["cursor", "99999999999999999999"]),
+        ("job:x", &["moved", "no name"]),
+        ("job:x", &["moved", "x"]),
+        ("job:x", &["made", ""]),
+        ("job:x", &["schedule", "lunar"]),
+        (
+            "job:x",
+            &["open", "1|schedule|5|2|1|3|z#1|1||", "waiting", "99999999999999999999"],
+        ),
+        ("schedules", &["x", "99999999999999999999|1|1|me|1|unladen|every 1s"]),
+        ("schedules", &["x", "9007199254740993|1|1|me|1|unladen|every 1s"]),
+        ("schedules", &["~x", "5|1|1|me|1|unladen|every 1s"]),
+        ("payloads", &["x", "\0"]),
+        ("coverage", &["x", ">no name"]),
+        ("coverage", &["x", ">x"]),
+        ("control", &["p:x", "1|owed|1|99999999999999999999|me|", "r:x", "|"]),
+        ("control", &["e:1", "x|1|skip|1|99999999999999999999|me|"]),
+        (
+            "lease",
+            &["controlled", "7", "control", "99999999999999999999", "made", "-1"],
+        ),
+    ];
+    for (part, fields) in junk {
+        let key = key(part);
+        let words: Vec<_> = ["HSET", &key].into_iter().chain(fields.iter().copied()).collect();
+        server.command(&words).await;
+        // Each change is read by the leader; then another leads.
+        fleet[0]
+            .schedule_every::<noted>("z", "1h")
+            .with(&note(1))
+            .await
+            .unwrap();
+        fleet[0].unschedule("z").await.unwrap();
+        let runs = stage.played("y").len();
+        stage.has_played("y", runs + 2).await;
+        let leader = fleet.iter().find(|instance| instance.is_leader("made"));
+        if let Some(leader) = leader {
+            leader.step_down("made").await.unwrap();
+        }
+        let runs = stage.played("y").len();
+        stage.has_played("y", runs + 2).await;
+    }
+    // And what was written over is as good as new when it is made anew.
+    let _ = fleet[0].unschedule("x").await;
+    fleet[0]
+        .schedule_every::<noted>("x", "1s")
+        .with(&note(99))
+        .await
+        .unwrap();
+    eventually(SOON, "x runs", || async {
+        stage.played("x").last().is_some_and(|played| played.carried == 99)
+    })
+    .await;
+    for instance in fleet {
+        instance.shutdown().await;
+    }
+}
