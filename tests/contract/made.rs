@@ -8,10 +8,10 @@ use leader_core::__seam::{
     ActRequest, Acted, ClaimReply, Deed, Gap, MADE_AT_ONCE, MADE_SCHEDULES, MadeList, MadeReply, MakeRequest, Making,
     Overlap, TakeOver, TakenOver, Want, Writer,
 };
-use leader_core::{Holder, MissedReason, Outcome, Ran};
+use leader_core::{Holder, Keep, MissedReason, Outcome, Ran};
 use leader_tests::eventually;
 
-use crate::bench::{BOUND, Bench, after, claim, holder, job};
+use crate::bench::{BOUND, Bench, after, claim, holder, job, passed};
 use crate::heard::Heard;
 
 on_each_store!(
@@ -25,6 +25,7 @@ on_each_store!(
     what_was_asked_of_it_ends_with_it,
     one_with_an_open_run_is_remembered_until_that_has_ended,
     the_name_of_one_that_ended_may_become_a_job_of_the_program,
+    what_is_kept_of_one_that_ended_goes_when_its_records_are_too_old,
 );
 
 const EVERY: &str = "every 1s";
@@ -358,6 +359,55 @@ async fn the_name_of_one_that_ended_may_become_a_job_of_the_program(bench: Bench
     let ledger = bench.ledger("x").await;
     assert_eq!((ledger.handler, ledger.retired), (None, None));
     assert_eq!(make(&bench, "x", EVERY, "1").await, MadeReply::Taken);
+}
+
+/// A program that makes schedules under ever new names fills no store.
+async fn what_is_kept_of_one_that_ended_goes_when_its_records_are_too_old(bench: Bench) {
+    let bench = bench.keeping(Keep::default().age(Duration::from_secs(1)));
+    let (a, term) = led(&bench).await;
+    let names = ["ended", "open", "again", "program", "alive"];
+    let mut fences = Vec::new();
+    for (number, name) in (1..).zip(names) {
+        let (_, at, _) = done(make(&bench, name, EVERY, "1").await);
+        let mut wish = claim(name, number, at, after(at, 2), Want::Run);
+        wish.passed = vec![passed(MissedReason::Skipped, after(at, 1), after(at, 1), 1)];
+        fences.push(bench.win(&a, term, wish).await);
+        if name != "open" {
+            bench.settle(name, fences[fences.len() - 1], Ran::Ok).await;
+        }
+        if name != "alive" {
+            done(ask(&bench, name, Making::End).await);
+        }
+    }
+    assert_eq!(bench.ledger("ended").await.records.len(), 2, "it stays for a while");
+    done(make(&bench, "again", EVERY, "1").await);
+    bench.cursor(&a, term, "program").await;
+    eventually(BOUND, "it is gone", || async {
+        bench.ledger("ended").await == leader_core::JobLedger::default()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    for name in &names[1..] {
+        let ledger = bench.ledger(name).await;
+        assert_eq!(ledger.decided() + ledger.pending(), 2, "{name}: {ledger:?}");
+        assert!(!ledger.records.is_empty(), "{name}");
+    }
+    assert_eq!(
+        bench.settle("open", fences[1], Ran::Ok).await,
+        leader_core::__seam::Settled::Yes
+    );
+    ask(&bench, "open", Making::Forget).await;
+    eventually(BOUND, "that is gone too", || async {
+        bench.ledger("open").await == leader_core::JobLedger::default()
+    })
+    .await;
+    if let Some(server) = &bench.server {
+        let pattern = format!("{{{}:leader:cleanup}}:*:*", bench.namespace);
+        let ::redis::Value::Array(left) = server.command(&["KEYS", &pattern]).await else {
+            panic!("no list")
+        };
+        assert_eq!(left.len(), 9, "{left:?}");
+    }
 }
 
 /// Its job's hash is lost, and the leader's next claim writes it anew: it stays a schedule that can be changed and ended, and its name can be

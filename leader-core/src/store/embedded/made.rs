@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::{Data, Embedded, Group, Hint, Time, ticks};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
@@ -26,6 +28,7 @@ impl Embedded {
         let (group, name) = (request.group.clone(), request.name.clone());
         let forgets = matches!(request.what, Making::Forget);
         let step = |data: &mut Data, time| {
+            self.forget_ended(data, &group, time);
             let made = make(data, request, time);
             self.trim(data, &group, std::iter::once(&name), time);
             made
@@ -35,6 +38,20 @@ impl Embedded {
             self.tell(group, Hint::Controlled(*number));
         }
         Ok(made)
+    }
+}
+
+impl Embedded {
+    /// What is kept of schedules that have ended, and have no run open, goes when their newest records would be too old.
+    pub(super) fn forget_ended(&self, data: &mut Data, group: &GroupName, time: Time) {
+        let Some(group) = data.groups.get_mut(group) else {
+            return;
+        };
+        let age = SignedDuration::try_from(self.keep.age).unwrap_or(SignedDuration::MAX);
+        let over = |retired: Timestamp| time.wall.duration_since(retired) >= age;
+        group
+            .jobs
+            .retain(|_, job| !(job.open.is_empty() && job.retired.is_some_and(over)));
     }
 }
 

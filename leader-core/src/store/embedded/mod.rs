@@ -300,7 +300,10 @@ impl Store for Embedded {
     }
 
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
-        Box::pin(self.later(move |data, time| Ok(ticks::take_over(data, &request, time))))
+        Box::pin(self.later(move |data, time| {
+            self.forget_ended(data, &request.group, time);
+            Ok(ticks::take_over(data, &request, time))
+        }))
     }
 
     fn cover(&self, request: Cover) -> Answer<'_, bool> {
@@ -336,7 +339,8 @@ impl Store for Embedded {
     }
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
-        Box::pin(self.later(move |data, _| {
+        Box::pin(self.later(move |data, time| {
+            self.forget_ended(data, group, time);
             Ok(data
                 .groups
                 .get(group)

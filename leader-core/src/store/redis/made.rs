@@ -31,6 +31,7 @@ pub(super) fn make(keys: &Keys, keep: &Keep, request: &MakeRequest) -> Cmd {
         .key(keys.payloads(group))
         .key(jobs.job(name))
         .key(jobs.passed(name))
+        .key(jobs.ran(name))
         .arg(what)
         .arg(name)
         .arg(handler)

@@ -1,5 +1,5 @@
 -- Makes a schedule at run time, ends it, or forgets one that has ended: one step with the state of its job.
--- KEYS: 1 state, 2 control, 3 schedules, 4 payloads, 5 job, 6 passed
+-- KEYS: 1 state, 2 control, 3 schedules, 4 payloads, 5 job, 6 passed, 7 ran
 -- ARGV: 1 'make', 'end' or 'forget', 2 name, 3 handler, 4 schedule, 5 payload, 6 who, 7 version and 8 time zones, 9 most schedules,
 --       10 earlier schedules kept, 11 runs and other records kept and for how many ms, 12 channel, 13 group
 -- Gives: 'done' with number, instant (ms) and '1' where there was none of this name; 'same' with number and instant; 'nothing'; 'taken';
@@ -21,6 +21,14 @@ local function number_of_change()
   return format('%.0f', math.max(last + 1, micros))
 end
 
+-- What is kept of one that has ended, and has no run open, goes when its newest record would be too old.
+local function forget_later()
+  local kept_for = match(ARGV[11], '^%d+ %d+ (%d+)$')
+  for at = 5, 7 do
+    call('PEXPIRE', KEYS[at], kept_for)
+  end
+end
+
 local function tell(number)
   call('HSET', KEYS[1], 'control', number, 'made', number)
   redis.pcall('PUBLISH', ARGV[12], 'controlled ' .. ARGV[13] .. ' ' .. number)
@@ -31,6 +39,9 @@ if what == 'forget' then
     return { 'nothing' }
   end
   call('HDEL', KEYS[4], mark)
+  if in_force == '' then
+    forget_later()
+  end
   local made_last = call('HGET', KEYS[1], 'made')
   return { 'done', read_number(made_last) and made_last or '0', at, '' }
 end
@@ -55,6 +66,9 @@ if what == 'make' then
     call('HSET', KEYS[5], 'made', handler, 'since', job[8] or at, 'cursor', from, 'schedule', schedule,
       'schedule_about', concat({ at, ARGV[8], by, ARGV[7] }, '|'))
     call('HDEL', KEYS[5], 'retired', 'waiting')
+    for at = 5, 7 do
+      call('PERSIST', KEYS[at])
+    end
     if call('HDEL', KEYS[3], mark) > 0 then
       call('HDEL', KEYS[4], mark)
     end
@@ -113,6 +127,8 @@ if made or cursor then
   if (job[6] or '') ~= '' then
     call('HSET', KEYS[3], mark, number .. match(line, '^%d*(.*)$'))
     call('HSET', KEYS[4], mark, carried or 'null')
+  else
+    forget_later()
   end
 end
 tell(number)
