@@ -20,7 +20,7 @@ impl Job for Unlinked {
 }
 
 /// The program's jobs, by name.
-const JOBS: [&str; 26] = [
+const JOBS: [&str; 28] = [
     "anywhere",
     "anywhere_rare",
     "anywhere_replaces",
@@ -33,6 +33,8 @@ const JOBS: [&str; 26] = [
     "first",
     "mixed_any",
     "mixed_led",
+    "moving_any",
+    "moving_led",
     "newest",
     "noted",
     "punctual",

@@ -342,6 +342,17 @@ pub(crate) mod jobs {
         stage.perform(tick).await
     }
 
+    /// One that versions of a program have in two kinds.
+    #[scheduled(on = "any", group = "moving", every = "1s")]
+    pub(crate) async fn moving_any(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
+    #[leader_only(group = "moving", every = "1s")]
+    pub(crate) async fn moving_led(tick: Tick, State(stage): State<Stage>) -> anyhow::Result<()> {
+        stage.perform(tick).await
+    }
+
     #[leader_only(group = "standing", while_leading)]
     pub(crate) async fn standing(lead: Lead, State(stage): State<Stage>) -> anyhow::Result<()> {
         let body = stage.play.standing.lock().unwrap().clone();

@@ -1,16 +1,20 @@
 //! Schedules made at run time in a fleet that is never calm: leaders die, stores forget, and keys are written over.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use leader_core::{Instance, JobLedger, Schedule, Timing, testing};
+use leader_core::{Fate, Instance, JobLedger, Schedule, Timing, testing};
 use leader_tests::eventually;
 
 use crate::stage::jobs::{Note, noted, unladen};
-use crate::stage::{Ground, SOON, Stage, among_others, leads, ms};
+use crate::stage::{Ground, SOON, Stage, among_others, jobs, leads, ms};
 
-on_each_store!(schedules_that_change_while_leaders_change_are_decided_once_each);
+on_each_store!(
+    schedules_that_change_while_leaders_change_are_decided_once_each,
+    a_job_moves_from_its_leader_to_anybody_and_back_under_two_names,
+);
 
 const LONGER: Duration = Duration::from_secs(60);
 
@@ -254,4 +258,92 @@ async fn keys_that_are_written_over_stop_no_other_job() {
     for instance in fleet {
         instance.shutdown().await;
     }
+}
+
+/// How many bodies are under way, and the most that ever were.
+#[derive(Default)]
+struct Bodies(Mutex<(usize, usize)>);
+
+struct Body(Arc<Bodies>);
+
+impl Body {
+    fn of(bodies: &Arc<Bodies>) -> Self {
+        let mut count = bodies.0.lock().unwrap();
+        count.0 += 1;
+        count.1 = count.1.max(count.0);
+        Self(Arc::clone(bodies))
+    }
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        self.0.0.lock().unwrap().0 -= 1;
+    }
+}
+
+/// Versions that have the job bound to the leader, on anybody, and under another name, beside each other and one after another.
+async fn a_job_moves_from_its_leader_to_anybody_and_back_under_two_names(ground: Ground) {
+    let (stage, bodies) = (Stage::new(), Arc::new(Bodies::default()));
+    for name in ["moving", "moved"] {
+        let bodies = Arc::clone(&bodies);
+        stage.part(name, move |_| {
+            let body = Body::of(&bodies);
+            async move {
+                tokio::time::sleep(ms(300)).await;
+                drop(body);
+                Ok(())
+            }
+        });
+    }
+    let build = |id: &'static str| {
+        let timing = Timing::from_ttl(ms(1_500));
+        let build = ground.instance(id, &stage.of(id), ["moving"]).timing(timing);
+        build.disable("moving_any").disable("moving_led")
+    };
+    let led = |id| build(id).__as::<jobs::moving_led>("moving", &[]);
+    let any = |id| build(id).__as::<jobs::moving_any>("moving", &[]);
+    let renamed = |id| build(id).__as::<jobs::moving_any>("moved", &["moving"]);
+    let played = || {
+        let mut all = [stage.played("moving"), stage.played("moved")].concat();
+        all.sort_by_key(|played| played.fence);
+        all
+    };
+    let goes_on = async |what: &str, times: usize| {
+        let before = played().len();
+        eventually(SOON, what, || async { played().len() >= before + times }).await;
+    };
+    let v1 = led("v1").await.unwrap();
+    leads(&v1, "moving").await;
+    goes_on("the leader runs it", 2).await;
+    let v2 = any("v2").await.unwrap();
+    goes_on("both run it", 4).await;
+    testing::kill(&v1);
+    goes_on("anybody runs it", 3).await;
+    let v3 = renamed("v3").await.unwrap();
+    goes_on("it is run under two names", 4).await;
+    let v4 = led("v4").await.unwrap();
+    goes_on("all three run it", 4).await;
+    v2.shutdown().await;
+    testing::kill(&v3);
+    goes_on("a leader runs it again", 3).await;
+    let v5 = renamed("v5").await.unwrap();
+    goes_on("and both again", 2).await;
+    v4.shutdown().await;
+    goes_on("and anybody alone", 3).await;
+    let ledger = v5.ledger("moved").await.unwrap();
+    let (since, cursor) = (ledger.since.unwrap(), ledger.cursor.unwrap());
+    let due = v5.count_ticks("moved", since, cursor).unwrap();
+    assert_eq!(ledger.decided() + ledger.pending(), due, "{ledger:?}");
+    let runs = played();
+    assert!(runs.is_sorted_by(|a, b| a.scheduled_at < b.scheduled_at), "{runs:?}");
+    assert_eq!(bodies.0.lock().unwrap().1, 1, "one at once");
+    for run in &runs {
+        let told = v5.explain("moved", run.scheduled_at).await.unwrap();
+        assert!(
+            matches!(&told.fate, Fate::Ran(record) if record.fence == run.fence) || run.scheduled_at == cursor,
+            "{told}"
+        );
+    }
+    println!("{:?} of {due}", ledger.counts);
+    v5.shutdown().await;
 }

@@ -58,11 +58,11 @@ impl Engine {
     /// Frees what nothing refers to any more.
     pub(super) fn free_ended(&mut self, index: Group) {
         let made = &self.groups[index].made;
-        let ending = &made.ending;
-        // The answer to what was asked of a job tells it by its index.
-        if ending.is_empty() || made.asking {
+        // What is asked for by an index is answered by it.
+        if made.ending.is_empty() || made.asking {
             return;
         }
+        let ending = &made.ending;
         let over =
             |job: &usize| !self.runs.is_known(*job) && !self.ticks.is_known(*job) && !self.is_asked_for(index, *job);
         let free: Vec<_> = (ending.iter())
