@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use jiff::Timestamp;
-use leader_core::{Fate, Instance, JobLedger, Schedule, Timing, testing};
+use leader_core::{Fate, Instance, JobLedger, Outcome, Schedule, Target, Timing, testing};
 use leader_tests::eventually;
 
 use crate::stage::jobs::{Note, noted, unladen};
@@ -14,6 +15,7 @@ use crate::stage::{Ground, SOON, Stage, among_others, jobs, leads, ms};
 on_each_store!(
     schedules_that_change_while_leaders_change_are_decided_once_each,
     a_job_moves_from_its_leader_to_anybody_and_back_under_two_names,
+    many_pauses_that_end_while_nobody_leads_are_told_from_missed_ticks,
 );
 
 const LONGER: Duration = Duration::from_secs(60);
@@ -346,4 +348,40 @@ async fn a_job_moves_from_its_leader_to_anybody_and_back_under_two_names(ground:
     }
     println!("{:?} of {due}", ledger.counts);
     v5.shutdown().await;
+}
+
+/// More pauses end while nobody leads than are kept of those that are over.
+async fn many_pauses_that_end_while_nobody_leads_are_told_from_missed_ticks(ground: Ground) {
+    let stage = Stage::new();
+    let a = start(&ground, "a", &stage).await;
+    leads(&a, "made").await;
+    let names: Vec<_> = (0..48).map(|at| format!("p/{at}")).collect();
+    for name in &names {
+        a.schedule_every::<noted>(name, "1s").with(&note(1)).await.unwrap();
+    }
+    for name in &names {
+        stage.has_played(name, 1).await;
+    }
+    let until = Timestamp::now() + SignedDuration::from_secs(4);
+    for name in &names {
+        a.control().pause(Target::job(name.clone())).until(until).await.unwrap();
+    }
+    assert!(Timestamp::now() < until);
+    testing::kill(&a);
+    let before: Vec<_> = names.iter().map(|name| stage.played(name).len()).collect();
+    // Some ticks after their end are missed as well.
+    eventually(SOON, "all pauses are over", || async {
+        Timestamp::now() > until + SignedDuration::from_secs(4)
+    })
+    .await;
+    let b = start(&ground, "b", &stage).await;
+    leads(&b, "made").await;
+    for (name, before) in names.iter().zip(before) {
+        stage.has_played(name, before + 3).await;
+        let ledger = b.ledger(name).await.unwrap();
+        let paused = ledger.counts.get(&Outcome::Paused).copied().unwrap_or_default();
+        assert!((3..=5).contains(&paused), "{name}: {:?}", ledger.counts);
+        assert_eq!(ledger.decided() + ledger.pending(), due(&ledger), "{name}: {ledger:?}");
+    }
+    b.shutdown().await;
 }

@@ -255,15 +255,21 @@ pub struct GroupControl {
 /// missed ticks.
 const SPEAKS: SignedDuration = SignedDuration::from_hours(32 * 24);
 
-/// Those of the pauses that are over and still speak for ticks, newest first.
+/// Those of the pauses that are over and are kept.
 pub(crate) fn ended(over: impl Iterator<Item = Pause>, now: Timestamp) -> Vec<Pause> {
+    let mut ended = speaking(over, now);
+    ended.truncate(KEPT_ENDED);
+    ended
+}
+
+/// Those of the pauses that are over and still speak for ticks, newest first. Until the next act they are as many as there were.
+pub(crate) fn speaking(over: impl Iterator<Item = Pause>, now: Timestamp) -> Vec<Pause> {
     let speaks = |pause: &Pause| {
         let ends = pause.until.filter(|ends| *ends > pause.since);
         pause.gap == Gap::Skip && ends.is_some_and(|ends| now.duration_since(ends) <= SPEAKS)
     };
     let mut ended: Vec<_> = over.filter(speaks).collect();
     ended.sort_by_key(|pause| std::cmp::Reverse(pause.number));
-    ended.truncate(KEPT_ENDED);
     ended
 }
 

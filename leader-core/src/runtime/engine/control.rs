@@ -4,7 +4,7 @@
 
 mod requests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,7 +38,12 @@ pub(super) struct Control {
     open: Vec<Open>,
     /// The jobs whose ticks stay open.
     held: BTreeSet<usize>,
+    /// Where the store has parted spans, by the pauses that it goes by; not all of those need be readable here.
+    parted: BTreeMap<usize, BTreeSet<Timestamp>>,
 }
+
+/// How many such instants are remembered of each job. More only part what need not be.
+const PARTED: usize = 64;
 
 impl Engine {
     /// The store has told the number of the newest act.
@@ -91,6 +96,9 @@ impl Engine {
         self.tell_control(index, &read);
         let open = self.merge_requests(now, index, read.requests);
         let control = &mut self.groups[index].control;
+        if control.known != read.number {
+            control.parted.clear();
+        }
         control.known = read.number;
         control.pauses = read.pauses;
         control.ended = read.ended;
@@ -153,7 +161,9 @@ impl Engine {
         let spec = &self.jobs[job];
         // The spans are those of the schedule in force.
         let rule = self.planner.rule(job).unwrap_or(&spec.rule);
-        for edge in self.pauses_of(job).flat_map(Pause::edges) {
+        let parted = self.groups[self.group_of[job]].control.parted.get(&job);
+        let edges = self.pauses_of(job).flat_map(Pause::edges);
+        for edge in edges.chain(parted.into_iter().flatten().copied()) {
             let split = |span: Passed| split(&rule.schedule, span, edge);
             spans = spans.into_iter().flat_map(split).collect();
         }
@@ -216,9 +226,15 @@ impl Engine {
                 let soonest = self.planning.after(now, AFTER_END);
                 self.planner.hold(job, until.map(|until| until.max(soonest)));
             }
-            ClaimReply::Split { .. } if planned => {
+            ClaimReply::Split { since } if planned => {
                 // The pause is to be known first.
-                self.groups[index].control.held.insert(job);
+                let control = &mut self.groups[index].control;
+                control.held.insert(job);
+                let parted = control.parted.entry(job).or_default();
+                parted.insert(*since);
+                if parted.len() > PARTED {
+                    parted.pop_first();
+                }
                 self.planner.hold(job, None);
                 self.read_control(index);
             }

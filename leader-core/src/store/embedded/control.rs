@@ -122,7 +122,7 @@ pub(super) fn control(data: &Data, group: &GroupName, time: Time) -> GroupContro
     GroupControl {
         number: control.number,
         pauses,
-        ended: control::ended(control.ended.iter().cloned().chain(over), time.wall),
+        ended: control::speaking(control.ended.iter().cloned().chain(over), time.wall),
         requests: control.requests.values().cloned().collect(),
         acts: control.acts.iter().cloned().collect(),
         made,

@@ -91,7 +91,7 @@ pub(super) fn controlled(value: Value) -> Result<GroupControl, StoreError> {
         .into_iter()
         .partition(|pause| pause.until.is_none_or(|until| now < until));
     let ended = std::mem::take(&mut read.ended);
-    (read.pauses, read.ended) = (in_force, control::ended(ended.into_iter().chain(over), now));
+    (read.pauses, read.ended) = (in_force, control::speaking(ended.into_iter().chain(over), now));
     read.pauses.sort_by(|a, b| a.job.cmp(&b.job));
     read.requests.sort_by_key(|request| request.id);
     read.acts = answer::texts(acts)?.iter().filter_map(|line| one_act(line)).collect();
