@@ -96,6 +96,7 @@ impl Case {
                     writer: Writer::default(),
                     elsewhere: Some(vec![job("job")]),
                     was: Vec::new(),
+                    beside: Vec::new(),
                 };
                 let taken = store.take_over(request).await;
                 check("take over", matches!(taken, Ok(TakenOver::Yours { .. })), &taken);

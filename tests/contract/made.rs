@@ -381,7 +381,10 @@ async fn what_is_kept_of_one_that_ended_goes_when_its_records_are_too_old(bench:
     }
     assert_eq!(bench.ledger("ended").await.records.len(), 2, "it stays for a while");
     done(make(&bench, "again", EVERY, "1").await);
-    bench.cursor(&a, term, "program").await;
+    // A job of the program has its records from its first claim on.
+    let cursor = bench.cursor(&a, term, "program").await;
+    let settle = claim("program", 9, cursor, after(cursor, 60), Want::Settle);
+    assert_eq!(bench.claim(&a, term, settle).await, ClaimReply::Passed);
     eventually(BOUND, "it is gone", || async {
         bench.ledger("ended").await == leader_core::JobLedger::default()
     })

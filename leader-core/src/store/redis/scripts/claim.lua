@@ -325,8 +325,14 @@ for i = 1, tonumber(ARGV[8]) do
   local further, schedule, adopted = ARGV[at - 4], ARGV[at - 3], ARGV[at - 2]
   local request, more = match(ARGV[at - 1], '^(%d+)(%+?)$')
 
-  local stored = ask_anew(job, 'HMGET', job, 'cursor', 'open', 'waiting', 'schedule', 'moved')
+  local stored = ask_anew(job, 'HMGET', job, 'cursor', 'open', 'waiting', 'schedule', 'moved', 'keeps')
   local cursor = read_instant(stored[1]) or 0
+  if stored[6] then
+    -- The records of a schedule that had ended are those of a job again.
+    call('PERSIST', ran)
+    call('PERSIST', passed)
+    call('HDEL', job, 'keeps')
+  end
   local open, mine, changed, paused = {}, nil, false, false
   local lines = stored[2]
   for line in lines and lines ~= '' and string.gmatch(lines, '%S+') or nothing do

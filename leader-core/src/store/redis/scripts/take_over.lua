@@ -185,9 +185,9 @@ for i = 3, jobs + 2 do
     -- The name of a schedule made at run time, which has ended, is that of a job of the program now: it begins anew.
     cursor, stored[3], stored[4] = nil, nil, nil
     redis.call('HDEL', KEYS[i], 'made', 'retired')
-    for _, part in ipairs({ 'job:', 'ran:', 'passed:' }) do
-      redis.call('PERSIST', string.sub(coverage, 1, #coverage - #'coverage') .. part .. name_of(KEYS[i]))
-    end
+    redis.call('PERSIST', KEYS[i])
+    -- Its records are named by its claims.
+    redis.call('HSET', KEYS[i], 'keeps', '1')
   end
   if made and (stored[3] or '') == '' then
     -- It has ended meanwhile.
