@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use jiff::SignedDuration;
 use leader_core::__seam::{
-    ActRequest, Acted, ClaimReply, Cover, Deed, Gap, MadeReply, MakeRequest, Making, Settled, TakenOver, Want, Writer,
+    ActRequest, Acted, ClaimReply, Cover, Deed, Gap, MadeReply, MakeRequest, Making, Settled, TakenOver, UNLED, Want,
+    Writer,
 };
 use leader_core::{Holder, Ran};
 
@@ -397,5 +398,27 @@ async fn keys_of_a_group_of_another_type_are_told_and_stop_no_job() {
                 assert_eq!(length().await, before, "{key}");
             }
         }
+    }
+}
+
+/// From 2^53 on two numbers may be one to a script, and two runs would have the same fence.
+#[tokio::test]
+async fn no_fence_is_minted_where_numbers_are_no_longer_told_apart() {
+    let case = Case::new().await;
+    let server = case.bench.server.as_ref().unwrap();
+    server.command(&["SET", &case.key("fence"), "9007199254740992"]).await;
+    for (who, term) in [(case.a.clone(), case.term), (holder("b"), UNLED)] {
+        let run = claim("job", 1, case.begun, after(case.begun, 1), Want::Run);
+        let mut answers = case
+            .bench
+            .store
+            .claim(vec![case.bench.batch(&who, term, vec![run])])
+            .await;
+        let error = answers.pop().unwrap().unwrap_err();
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert!(
+            format!("{error} {source:?}").contains("counter of terms and fences is corrupt"),
+            "{error:?}"
+        );
     }
 }

@@ -53,12 +53,17 @@ impl Engine {
         read.into_iter().map(merge).collect()
     }
 
-    /// Jobs have come that requests may ask for.
+    /// Jobs have come, or are kept under another name, that requests may ask for.
     pub(in super::super) fn requests_find_jobs(&mut self, index: Group) {
-        let state = &mut self.groups[index];
-        for open in state.control.open.iter_mut().filter(|open| open.job.is_none()) {
-            let mut jobs = state.jobs.iter().copied();
-            open.job = jobs.find(|job| self.jobs[*job].name == open.request.job);
+        let state = &self.groups[index];
+        let find = |open: &Open| {
+            let mut jobs = state.jobs.iter().chain(&state.unled.jobs).copied();
+            open.job
+                .or_else(|| jobs.find(|job| *self.kept_as(*job) == open.request.job))
+        };
+        let found: Vec<_> = state.control.open.iter().map(find).collect();
+        for (open, job) in self.groups[index].control.open.iter_mut().zip(found) {
+            open.job = job;
         }
     }
 

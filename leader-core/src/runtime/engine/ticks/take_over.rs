@@ -130,6 +130,7 @@ impl Engine {
                     self.found_open(now, job, open);
                 }
                 self.show_followed();
+                self.requests_find_jobs(index);
                 self.control_heard(index, control);
             }
             // The next renewal says the same, and demotes.

@@ -197,6 +197,7 @@ impl Engine {
                 self.found_waiting(now, job, waiting);
             }
         }
+        self.requests_find_jobs(index);
         self.show_followed();
     }
 

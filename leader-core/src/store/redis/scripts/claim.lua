@@ -27,6 +27,10 @@ local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local now = math.floor(micros / 1000)
 local now_text = format('%.0f', now)
 local fence = math.max(tonumber(call('GET', KEYS[3])) or 0, micros - 1, tonumber(ARGV[3]))
+if not (fence < 9007199254740992 - 100000) then
+  -- From here on numbers are no longer told apart.
+  error({ err = 'ERR the counter of terms and fences is corrupt: delete ' .. KEYS[3] .. ' and ' .. KEYS[2] })
+end
 -- Whether a run was begun by the asker, in the present term; without terms, by its process.
 local function is_own(run)
   return run.term == term and (not unled or run.holder == holder)
