@@ -474,12 +474,7 @@ for i = 1, tonumber(ARGV[8]) do
         pass(job, passed, tick, tick, '1', 'paused')
       end
     end
-    if scheduled then
-      moved_to = tick
-      if not stored[4] and schedule ~= '' then
-        write_again(job, schedule, from_text)
-      end
-    end
+    moved_to = scheduled and tick
   else
     if paused and overlap ~= 'allow' and (scheduled or want == 'waited') then
       open = end_pauses(job, ran, open)
@@ -541,13 +536,11 @@ for i = 1, tonumber(ARGV[8]) do
           met(request, more, tick)
         end
       end
-      if scheduled then
-        moved_to = tick
-        if not stored[4] and schedule ~= '' then
-          write_again(job, schedule, from_text)
-        end
-      end
+      moved_to = scheduled and tick
     end
+  end
+  if moved_to and not stored[4] and schedule ~= '' then
+    write_again(job, schedule, from_text)
   end
   local lines = {}
   if changed then
