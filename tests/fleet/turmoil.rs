@@ -142,6 +142,16 @@ async fn schedules_that_change_while_leaders_change_are_decided_once_each(ground
     }
 }
 
+/// Two instances, the first of which leads, and two schedules.
+async fn two_with_schedules(ground: &Ground, stage: &Stage) -> [Instance; 2] {
+    let fleet = [start(ground, "a", stage).await, start(ground, "b", stage).await];
+    leads(&fleet[0], "made").await;
+    for name in ["x", "y"] {
+        fleet[1].schedule_every::<unladen>(name, "1s").await.unwrap();
+    }
+    fleet
+}
+
 /// A store that forgets everything, or one job, while the fleet runs: what is made again runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_store_has_forgotten_can_be_made_again() {
@@ -149,11 +159,7 @@ async fn what_a_store_has_forgotten_can_be_made_again() {
     let ground = Ground::redis().await;
     let Ground::Redis(server) = &ground else { unreachable!() };
     let stage = Stage::new();
-    let fleet = [start(&ground, "a", &stage).await, start(&ground, "b", &stage).await];
-    leads(&fleet[0], "made").await;
-    for name in ["x", "y"] {
-        fleet[1].schedule_every::<unladen>(name, "1s").await.unwrap();
-    }
+    let fleet = two_with_schedules(&ground, &stage).await;
     stage.has_played("x", 1).await;
     for round in 1..=6_u64 {
         let words: &[&str] = match round {
@@ -196,11 +202,7 @@ async fn keys_that_are_written_over_stop_no_other_job() {
     let ground = Ground::redis().await;
     let Ground::Redis(server) = &ground else { unreachable!() };
     let stage = Stage::new();
-    let fleet = [start(&ground, "a", &stage).await, start(&ground, "b", &stage).await];
-    leads(&fleet[0], "made").await;
-    for name in ["x", "y"] {
-        fleet[1].schedule_every::<unladen>(name, "1s").await.unwrap();
-    }
+    let fleet = two_with_schedules(&ground, &stage).await;
     stage.has_played("y", 1).await;
     let key = |part: &str| format!("{{leader:made}}:{part}");
     let junk: &[(&str, &[&str])] = &[
