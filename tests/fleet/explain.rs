@@ -8,7 +8,7 @@ use leader_tests::eventually;
 use tokio::sync::watch;
 
 use crate::catch_up::was_last_settled;
-use crate::stage::{Ground, SOON, Stage, among_others, leads};
+use crate::stage::{Ground, SOON, Stage, among_others, leads, ms};
 
 on_each_store!(
     a_run_and_what_it_skips_are_told_elsewhere,
@@ -187,9 +187,11 @@ async fn what_a_pause_holds_or_skips_names_who_paused_it_and_why(ground: Ground)
     );
     assert!(told.to_string().contains(&words), "{told}");
 
-    // Another that skips beside it gives up nothing; alone it does.
+    // Another that skips beside it gives up nothing; alone it does. What is due when a pause begins is within it.
+    eventually(SOON, "the tick is past", || async { Timestamp::now() > due + ms(10) }).await;
     let pause = a.control().pause(Target::job("steady")).by("bob").because("the audit");
     let skips = pause.await.unwrap()[0].at;
+    assert!(skips > due);
     assert!(matches!(&why(&other, "steady", due).await.fate, Fate::Held { pauses, .. } if pauses[0].by == "ann"));
     other.control().resume(Target::group("steady")).await.unwrap();
     let skipped = later(Timestamp::from_second(skips.as_second()).unwrap(), 2);
