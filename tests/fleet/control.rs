@@ -73,7 +73,7 @@ async fn a_pause_from_a_standby_is_obeyed_at_once(ground: Ground) {
     let late: Vec<_> = stage
         .played("steady")
         .into_iter()
-        .filter(|run| run.scheduled_at >= since)
+        .filter(|run| run.scheduled_at > since)
         .collect();
     assert!(late.is_empty(), "since {since}: {late:?}");
     accounted_for(&leader, "steady").await;
@@ -121,7 +121,7 @@ async fn what_is_owed_is_decided_at_the_resume(ground: Ground) {
     })
     .await;
     for job in ["first", "second"] {
-        assert!(stage.played(job).iter().all(|run| run.scheduled_at < since));
+        assert!(stage.played(job).iter().all(|run| run.scheduled_at <= since));
         let ledger = accounted_for(&leader, job).await;
         assert_eq!(count(&ledger, Outcome::Paused), 0);
     }
@@ -195,7 +195,7 @@ async fn a_pause_that_is_over_before_anybody_leads_again_has_skipped_its_ticks(g
         skipped >= 3 && count(&ledger, Outcome::Paused) >= skipped - 1,
         "{ledger:?}"
     );
-    let in_it = |run: &leader_core::LedgerRecord| run.fence > 0 && since <= run.first && run.first < until;
+    let in_it = |run: &leader_core::LedgerRecord| run.fence > 0 && since < run.first && run.first < until;
     assert!(!ledger.records.iter().any(in_it), "{ledger:?}");
     watcher.shutdown().await;
     leader.shutdown().await;
