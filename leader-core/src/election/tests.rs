@@ -240,6 +240,22 @@ fn a_standby_sleeps_until_the_lease_must_have_ended() {
     ));
 }
 
+/// A lease that outlives ours, or has no end, may be taken away by hand, and nobody tells of that.
+#[test]
+fn a_standby_looks_at_a_foreign_lease_once_in_each_of_its_own() {
+    for remaining in [Some(ms(3_600_000)), None] {
+        let mut bench = Bench::new();
+        let attempt = bench.campaigned(0);
+        bench.reply(attempt, Reply::Campaign(CampaignReply::Held { remaining, term: 4 }));
+        assert_eq!(bench.pass(ms(1999)), [], "{remaining:?}");
+        let commands = bench.pass(ms(1));
+        assert!(
+            matches!(commands.as_slice(), [Command::Campaign { known: 4, .. }]),
+            "{remaining:?}: {commands:?}"
+        );
+    }
+}
+
 #[test]
 fn a_standby_that_is_told_of_a_release_looks_at_once() {
     let mut bench = Bench::new();
