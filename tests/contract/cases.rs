@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use ::redis::Value;
 use jiff::SignedDuration;
-use leader_core::__seam::{ClaimReply, Settled, Want};
-use leader_core::{Outcome, Ran};
+use leader_core::__seam::{ClaimReply, Settled, Verdict, Want};
+use leader_core::{Holder, Outcome, Ran};
 
-use crate::bench::{Bench, LONG, after, claim, holder};
+use crate::bench::{BOUND, Bench, LONG, after, claim, holder};
 
 on_each_store!(
     case_6_two_evaluators_of_one_slow_run_advance_once_for_each_tick,
@@ -116,5 +117,58 @@ async fn case_3_a_tick_whose_claim_is_forgotten_is_not_run_by_the_next() {
         };
         assert_eq!(bench.claim(&b, term, late).await, told, "{forgotten}");
         bench.release(&b, term, None).await;
+    }
+}
+
+/// Whichever keys of a group are evicted, or deleted by hand, the next leader's term and fences are above all that were given before, though
+/// it has learnt none of them (redbeat#163, RedLock.net#101).
+#[tokio::test]
+async fn case_19_whatever_key_vanishes_terms_and_fences_only_rise() {
+    let bench = Bench::redis().await;
+    let server = bench.server.as_ref().unwrap();
+    let lease = format!("{}:leader:cleanup", bench.namespace);
+    let part = |part: &str| format!("{{{lease}}}:{part}");
+    let all = ["lease", "fence", "beats", "job:job-5"].map(part);
+    let vanish = [
+        vec![lease.clone()],
+        vec![part("lease")],
+        vec![part("fence")],
+        vec![part("beats")],
+        vec![part("job:job-4")],
+        all.into_iter().chain([lease.clone()]).collect(),
+        Vec::new(),
+    ];
+    let (mut last, mut number) = (0, 0);
+    for (round, gone) in vanish.into_iter().enumerate() {
+        let leader = holder(if round % 2 == 0 { "a" } else { "b" });
+        let term = elected(&bench, &leader).await;
+        assert!(term > last, "round {round}: term {term} after {last}");
+        let name = format!("job-{round}");
+        let cursor = bench.cursor(&leader, term, &name).await;
+        number += 1;
+        let tick = claim(&name, number, cursor, after(cursor, 1), Want::Run);
+        last = bench.win(&leader, term, tick).await;
+        assert!(last > term, "round {round}: fence {last} of term {term}");
+        for key in gone {
+            assert_eq!(server.command(&["DEL", &key]).await, Value::Int(1), "{key}");
+        }
+    }
+}
+
+/// Campaigns for a short lease without any memory, until it is granted.
+async fn elected(bench: &Bench, who: &Holder) -> u64 {
+    let began = std::time::Instant::now();
+    let mut known = 0;
+    loop {
+        match bench
+            .ask(bench.wish(who, Duration::from_millis(300), known))
+            .await
+            .verdict
+        {
+            Verdict::Acquired { term } => return term,
+            Verdict::Stale { term } => known = term,
+            _ => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+        assert!(began.elapsed() < BOUND, "it is not granted");
     }
 }
