@@ -1,5 +1,7 @@
 //! The house rules that a compiler does not know: who may import whom, how large a room may grow, what belongs where.
 
+mod record;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
