@@ -8,6 +8,7 @@ mod hooks;
 mod jobs;
 mod settings;
 mod source;
+mod start;
 #[cfg(feature = "testing")]
 mod suites;
 #[cfg(all(test, feature = "macros"))]
@@ -17,39 +18,32 @@ mod tries;
 mod unfinished;
 mod variables;
 mod wish;
+mod within;
 
 use std::collections::BTreeMap;
-use std::future::{Future, IntoFuture};
-use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::broadcast;
 
 pub use fault::{BootstrapError, Fault};
 pub use source::{Env, IntoStore, env};
+#[cfg(feature = "testing")]
+pub(crate) use suites::Simulated;
 pub use wish::JobSettings;
 
-use crate::clock::Clock;
 use crate::event::{BACKLOG, Events, Stamped};
-use crate::instance::Instance;
 use crate::job::around::Around;
 use crate::job::extract::States;
 use crate::job::failure::Hook;
-use crate::job::gate::Gate;
 use crate::job::record::{Job, Record};
-use crate::job::scope::{self, Gates};
 use crate::names::GroupName;
-use crate::runtime::config::{Candidacy, Config};
-use crate::runtime::engine::Refused;
-use crate::runtime::shared::Shared;
-use crate::runtime::thread;
+use crate::runtime::config::Candidacy;
 use crate::schedule::blackout::Calendar;
 use crate::store::ledger::Keep;
 use crate::timing::Timing;
 use settings::Vars;
 use source::Source;
-use unfinished::Unfinished;
+use within::Within;
 
 /// Starts an instance: one lease for each group of the program's annotated functions, plus `default`.
 ///
@@ -116,6 +110,7 @@ pub struct Bootstrap {
     /// A wall clock that is wrong.
     machine: Option<String>,
     wall_ahead: Option<jiff::SignedDuration>,
+    within: Within,
     vars: Vars,
 }
 
@@ -155,6 +150,7 @@ impl Bootstrap {
             events: broadcast::Sender::new(BACKLOG),
             machine: None,
             wall_ahead: None,
+            within: Within::default(),
             vars: Vars::process(),
         }
     }
@@ -340,61 +336,5 @@ impl Bootstrap {
     pub(crate) fn vars(mut self, vars: &'static [(&'static str, &'static str)]) -> Self {
         self.vars = Vars::fixed(vars);
         self
-    }
-
-    async fn start(self) -> Result<Instance, BootstrapError> {
-        if tokio::runtime::Handle::try_current().is_err() {
-            return Err(BootstrapError::NoRuntime);
-        }
-        let require_store = self.require_store || self.vars.flag("LEADER_REQUIRE_STORE").unwrap_or(false);
-        let events = self.events.clone();
-        let wall_ahead = self.wall_ahead;
-        let (config, source) = settings::check(self)?;
-        let bound = config.timing.operation();
-        let (store, clock) = source.open(&config.namespace, bound, config.keep.clone());
-        let clock = wall_ahead.map_or(clock, Clock::ahead);
-        let config = Config { clock, ..config };
-        let gate = |group: &GroupName| Arc::new(Gate::new(group.clone(), config.clock.clone()));
-        let gates = Arc::new(Gates::new(config.groups.iter().map(gate)));
-        let (inbox, inputs) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new(config, Arc::clone(&gates), store.address(), inbox, events));
-        let (ready, first_answers) = oneshot::channel();
-        scope::register(&gates);
-        let instance = Instance::new(Arc::clone(&shared));
-        // Until the start has succeeded a dropped future, or an error, leaves nothing behind.
-        let unfinished = Unfinished::new(&shared);
-        thread::start(&shared, store, inputs, ready).map_err(BootstrapError::Thread)?;
-        let verdict = first_answers.await.unwrap_or(Ok(()));
-        let health = match verdict {
-            Ok(()) => "ok".to_owned(),
-            Err(Refused::OtherService { service, instance }) => {
-                return Err(BootstrapError::OtherService {
-                    ours: shared.config.service.to_string(),
-                    theirs: service,
-                    instance,
-                    namespace: shared.config.namespace.to_string(),
-                });
-            }
-            Err(Refused::Unfit(findings)) => {
-                return Err(BootstrapError::UnfitStore {
-                    address: shared.store_address.clone(),
-                    findings,
-                });
-            }
-            Err(Refused::Unreachable(error)) if require_store => return Err(BootstrapError::Store(error)),
-            Err(Refused::Unreachable(error)) => format!("not reachable, trying on ({error})"),
-        };
-        unfinished.finish();
-        announce::announce(&shared, &health);
-        Ok(instance)
-    }
-}
-
-impl IntoFuture for Bootstrap {
-    type Output = Result<Instance, BootstrapError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.start())
     }
 }

@@ -74,10 +74,45 @@ enum Source {
     Ahead(Arc<AtomicI64>),
     Manual(Arc<Manual>),
     /// The timers' of the runtime, which a test may have paused.
-    Runtime {
-        began: tokio::time::Instant,
-        wall: Timestamp,
-    },
+    Runtime(Arc<OfTheRuntime>),
+}
+
+#[derive(Debug)]
+struct OfTheRuntime {
+    began: tokio::time::Instant,
+    wall: Timestamp,
+    /// How many millionths the monotonic clock is too fast, or too slow.
+    drift: i64,
+    /// How far the wall clock is ahead beside that, in microseconds.
+    ahead: AtomicI64,
+}
+
+/// A million, as in parts per million.
+const MILLION: u64 = 1_000_000;
+
+impl OfTheRuntime {
+    fn rate(&self) -> u64 {
+        MILLION.saturating_add_signed(self.drift)
+    }
+
+    /// How long the clock has run, as it shows itself.
+    fn shown(&self) -> Duration {
+        let elapsed = self.began.elapsed();
+        if self.drift == 0 {
+            return elapsed;
+        }
+        let nanos = elapsed.as_nanos() * u128::from(self.rate()) / u128::from(MILLION);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// How long a span of this clock takes.
+    fn lasts(&self, span: Duration) -> Duration {
+        if self.drift == 0 {
+            return span;
+        }
+        let nanos = (span.as_nanos() * u128::from(MILLION)).div_ceil(u128::from(self.rate()));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -114,13 +149,24 @@ impl Clock {
     /// while anything is left to do, and then leaps to the next timer.
     #[must_use]
     pub fn of_the_runtime(wall: Timestamp) -> Self {
-        let began = tokio::time::Instant::now();
-        Self(Source::Runtime { began, wall })
+        Self::drifting(wall, 0)
+    }
+
+    /// The same, with a monotonic clock that runs by so many parts per million too fast, or too slow: at most a tenth. The wall clock is
+    /// as somebody keeps it right.
+    #[must_use]
+    pub(crate) fn drifting(wall: Timestamp, ppm: i32) -> Self {
+        Self(Source::Runtime(Arc::new(OfTheRuntime {
+            began: tokio::time::Instant::now(),
+            wall,
+            drift: i64::from(ppm.clamp(-100_000, 100_000)),
+            ahead: AtomicI64::new(0),
+        })))
     }
 
     /// Whether everything that reads it has to live in one runtime.
     pub(crate) fn is_of_the_runtime(&self) -> bool {
-        matches!(self.0, Source::Runtime { .. })
+        matches!(self.0, Source::Runtime(_))
     }
 
     /// Moves a manual clock; does nothing to others.
@@ -133,11 +179,14 @@ impl Clock {
         }
     }
 
-    /// Steps the wall clock alone, as an administrator does; does nothing to the system's and a runtime's. Clones share the step.
+    /// Steps the wall clock alone, as an administrator does; does nothing to the system's. Clones share the step.
     pub fn step_wall(&self, by: jiff::SignedDuration) {
         let by = i64::try_from(by.as_micros()).unwrap_or(0);
         match &self.0 {
-            Source::System | Source::Runtime { .. } => {}
+            Source::System => {}
+            Source::Runtime(clock) => {
+                clock.ahead.fetch_add(by, Ordering::SeqCst);
+            }
             Source::Ahead(micros) => {
                 micros.fetch_add(by, Ordering::SeqCst);
             }
@@ -155,7 +204,7 @@ impl Clock {
             Source::System | Source::Ahead(_) => system_monotonic(),
             Source::Manual(manual) => Moment(manual.monotonic.load(Ordering::SeqCst)),
             // Later than `Moment::ZERO` from its beginning on.
-            Source::Runtime { began, .. } => Moment(1_000_000_000) + began.elapsed(),
+            Source::Runtime(clock) => Moment(1_000_000_000) + clock.shown(),
         }
     }
 
@@ -172,7 +221,11 @@ impl Clock {
             Source::Manual(manual) => {
                 Timestamp::from_microsecond(manual.wall_micros.load(Ordering::SeqCst)).unwrap_or(Timestamp::UNIX_EPOCH)
             }
-            Source::Runtime { began, wall } => wall.saturating_add(began.elapsed()).unwrap_or(*wall),
+            Source::Runtime(clock) => {
+                let ahead = jiff::SignedDuration::from_micros(clock.ahead.load(Ordering::SeqCst));
+                let right = clock.wall.saturating_add(clock.began.elapsed()).unwrap_or(clock.wall);
+                right.saturating_add(ahead).unwrap_or(right)
+            }
         }
     }
 
@@ -184,9 +237,20 @@ impl Clock {
             if left.is_zero() {
                 return;
             }
-            tokio::time::sleep(left.min(step)).await;
+            tokio::time::sleep(match &self.0 {
+                // Its timers go by the same time.
+                Source::Runtime(clock) => clock.lasts(left),
+                _ => left.min(step),
+            })
+            .await;
         }
     }
+}
+
+/// The instant by which the timers of the runtime go: in a simulation, the true one.
+#[cfg(feature = "testing")]
+pub(crate) fn of_timers() -> tokio::time::Instant {
+    tokio::time::Instant::now()
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -232,6 +296,19 @@ mod tests {
             "{ahead}"
         );
         assert!(clock.now().since(moment) < Duration::from_secs(60));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_of_the_runtime_may_drift() {
+        let wall = Timestamp::UNIX_EPOCH;
+        let (right, fast) = (Clock::of_the_runtime(wall), Clock::drifting(wall, 10_000));
+        let begin = fast.now();
+        fast.sleep_until(begin + Duration::from_secs(101), Duration::MAX).await;
+        assert_eq!(fast.now().since(begin), Duration::from_secs(101));
+        assert_eq!(right.wall(), wall + jiff::SignedDuration::from_secs(100));
+        fast.step_wall(jiff::SignedDuration::from_secs(9));
+        assert_eq!(fast.wall(), wall + jiff::SignedDuration::from_secs(109));
+        assert_eq!(fast.now().since(begin), Duration::from_secs(101));
     }
 
     #[test]

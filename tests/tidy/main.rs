@@ -49,7 +49,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "testing",
-        &["clock", "names", "schedule", "job", "store", "runtime", "instance"],
+        &[
+            "bootstrap",
+            "clock",
+            "event",
+            "instance",
+            "job",
+            "names",
+            "runtime",
+            "schedule",
+            "store",
+            "timing",
+        ],
     ),
     ("private", &["names", "schedule", "job"]),
 ];

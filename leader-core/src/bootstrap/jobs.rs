@@ -32,7 +32,10 @@ pub(super) struct Gathered {
 /// Checks every annotated function of the program.
 pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &mut Faults) -> Gathered {
     let collected = inventory::iter::<Record>.into_iter();
-    let mut records: Vec<&Record> = collected.chain(given.records.iter().copied()).collect();
+    let mut records: Vec<&Record> = match &given.within.only {
+        Some(only) => only.clone(),
+        None => collected.chain(given.records.iter().copied()).collect(),
+    };
     // The linker's order is no order.
     records.sort_by_key(|record| (record.name, record.module));
     let mut gathered = Gathered {

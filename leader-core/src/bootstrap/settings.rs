@@ -32,7 +32,7 @@ impl Vars {
         Self(None)
     }
 
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn fixed(vars: &'static [(&'static str, &'static str)]) -> Self {
         Self(Some(vars))
     }
@@ -134,7 +134,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         .get("LEADER_SERVICE")
         .or_else(|| given.service.take())
         .unwrap_or_else(executable);
-    let nonce = random();
+    let nonce = given.within.nonce.unwrap_or_else(random);
     let given_id = vars.get("LEADER_INSTANCE_ID").or_else(|| given.instance_id.take());
     let exclusive_id = faults.keep(vars.flag("LEADER_EXCLUSIVE_ID")).unwrap_or(false) || given.exclusive_id;
     if exclusive_id && given_id.is_none() {
@@ -210,6 +210,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         candidacy,
         manual_ticks,
         clock: Clock::system(),
+        process: given.within.process,
         states: given.states,
         around: given.around,
         on_failure: given.on_failure,

@@ -43,6 +43,8 @@ pub(super) enum Kind {
     Embedded(Embedded),
     #[cfg(feature = "redis")]
     Redis(Box<redis::ConnectionInfo>),
+    #[cfg(feature = "testing")]
+    Given(Arc<dyn Store>, Clock),
 }
 
 impl Source {
@@ -55,6 +57,8 @@ impl Source {
             Kind::Embedded(embedded) => Some(embedded),
             #[cfg(feature = "redis")]
             Kind::Redis(_) => None,
+            #[cfg(feature = "testing")]
+            Kind::Given(..) => None,
         }
     }
 
@@ -74,6 +78,8 @@ impl Source {
                 Arc::new(RedisStore::new(&info, namespace, bound).keeping(keep)),
                 Clock::system(),
             ),
+            #[cfg(feature = "testing")]
+            Kind::Given(store, clock) => (store, clock),
         }
     }
 }

@@ -1,9 +1,49 @@
-//! Settings that only the workspace's own suites have.
+//! Settings that only simulations and the workspace's own suites have.
+
+use std::sync::{Arc, OnceLock};
 
 use super::Bootstrap;
+use super::settings::Vars;
+use super::source::{Kind, Source};
+use super::within::Within;
+use crate::clock::Clock;
 use crate::job::record::{Job, Record};
+use crate::job::scope::Gates;
+use crate::runtime::process::Process;
+use crate::store::Store;
+
+/// What a simulated instance is given beside its settings.
+#[derive(Debug)]
+pub(crate) struct Simulated {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Clock,
+    pub(crate) process: Process,
+    /// The random part of its holder.
+    pub(crate) nonce: u64,
+    pub(crate) machine: String,
+    /// Its jobs, instead of those that the linker collected.
+    pub(crate) jobs: Vec<&'static Record>,
+    /// Where its gates are shown, before anything can be led.
+    pub(crate) gates: Arc<OnceLock<Arc<Gates>>>,
+}
 
 impl Bootstrap {
+    /// An instance in a simulation: nothing of this machine, its environment included, has a say in it.
+    pub(crate) fn simulated(simulated: Simulated) -> Self {
+        let source = Source(Kind::Given(simulated.store, simulated.clock));
+        Self {
+            within: Within {
+                process: simulated.process,
+                nonce: Some(simulated.nonce),
+                only: Some(simulated.jobs),
+                gates: simulated.gates,
+            },
+            machine: Some(simulated.machine),
+            vars: Vars::fixed(&[]),
+            ..Self::new(Ok(source))
+        }
+    }
+
     /// Adds copies of a job, each under a name of its own: for suites that need more jobs than a compiler likes. They are never
     /// freed.
     #[doc(hidden)]

@@ -214,6 +214,13 @@ impl Gate {
         Moment::from_nanos(self.trust_until.load(Ordering::SeqCst))
     }
 
+    /// For checkers: the term and the end of the belief, whether it has passed or not; 0 for no end.
+    #[cfg(feature = "testing")]
+    pub(crate) fn belief(&self) -> (u64, u64) {
+        let until = self.trust_until.load(Ordering::SeqCst);
+        (self.term.load(Ordering::SeqCst), until)
+    }
+
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }

@@ -12,6 +12,7 @@ use crate::job::failure::Hook;
 use crate::job::record::{Body, On, OnLoss, Overlap};
 use crate::job::scope::Skipped;
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
+use crate::runtime::process::Process;
 use crate::schedule::planner::{self, Rule};
 use crate::schedule::{Backoff, Schedule};
 use crate::store::ledger::Keep;
@@ -46,6 +47,7 @@ pub(crate) struct Config {
     /// Triggers fire only by hand.
     pub(crate) manual_ticks: bool,
     pub(crate) clock: Clock,
+    pub(crate) process: Process,
     pub(crate) states: States,
     pub(crate) around: Around,
     pub(crate) on_failure: Vec<Hook>,

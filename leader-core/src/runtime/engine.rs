@@ -338,13 +338,13 @@ impl Engine {
     ) {
         let shared = Arc::clone(&self.shared);
         let alive = Arc::downgrade(&self.alive);
-        tokio::spawn(async move {
+        tokio::spawn(self.shared.config.process.hold(async move {
             let asked = caught(async move { answer(question.await) }).await;
             // The questions of an engine that is gone are numbered like those of the next.
             if alive.strong_count() > 0 {
                 shared.send(asked.unwrap_or_else(|panic| Input::Unanswerable(panics::text(panic))));
             }
-        });
+        }));
     }
 
     /// Tells the starter once every group has had an answer, or when it has waited long enough.

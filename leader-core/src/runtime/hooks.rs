@@ -76,13 +76,13 @@ pub(super) fn call(shared: &Arc<Shared>, bodies: &Handle, run: &FailedRun, error
             continue;
         };
         let (hook, run, error) = (hook.clone(), run.clone(), error.clone());
-        bodies.spawn(async move {
+        bodies.spawn(shared.config.process.hold(async move {
             let job = run.job.clone();
             if let Err(panic) = called(&call.0, hook, run, error).await {
                 let text = panics::text(panic);
                 tracing::error!(instance = %call.0.config.instance, %job, error = text, "a failure hook panicked");
             }
-        });
+        }));
     }
 }
 

@@ -8,6 +8,7 @@ mod guarded;
 mod hooks;
 pub(crate) mod load;
 mod panics;
+pub(crate) mod process;
 pub(crate) mod requests;
 mod restarts;
 pub(crate) mod shared;

@@ -34,7 +34,10 @@ pub(crate) fn start(
     }
     let bodies = Handle::current();
     let kept = Kept::new(shared, inbox, ready);
-    let engine = engine(Arc::clone(shared), store, bodies.clone(), kept);
+    let engine = shared
+        .config
+        .process
+        .hold(engine(Arc::clone(shared), store, bodies.clone(), kept));
     if shared.config.clock.is_of_the_runtime() {
         // Time that is paused stands still for what lives in that runtime only.
         bodies.spawn(engine);
@@ -54,7 +57,8 @@ pub(crate) fn start(
 /// The framework's own work, until the instance has stopped.
 async fn engine(shared: Arc<Shared>, store: Arc<dyn Store>, bodies: Handle, kept: Kept) {
     let _gone = Gone(Arc::clone(&shared));
-    let listening = tokio::spawn(listen(Arc::clone(&shared), Arc::clone(&store)));
+    let listening = listen(Arc::clone(&shared), Arc::clone(&store));
+    let listening = tokio::spawn(shared.config.process.hold(listening));
     drive(&shared, &store, &bodies, kept).await;
     listening.abort();
 }

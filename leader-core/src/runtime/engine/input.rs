@@ -15,6 +15,7 @@ use crate::names::{GroupName, JobName};
 use crate::runtime::config::LifeSpec;
 use crate::runtime::fleet::Member;
 use crate::runtime::guarded::Ending;
+use crate::runtime::process::Process;
 use crate::runtime::requests::StepDownError;
 use crate::store::{
     Beats, Campaigned, Claimed, End, Enrolled, Finding, GroupControl, MadeList, Renewed, Replaced, Roster, Settled,
@@ -131,8 +132,8 @@ impl std::fmt::Debug for Errand {
 }
 
 impl Errand {
-    pub(super) fn run(self, store: &Arc<dyn Store>) {
-        tokio::spawn((self.0)(Arc::clone(store)));
+    pub(super) fn run(self, process: &Process, store: &Arc<dyn Store>) {
+        tokio::spawn(process.hold((self.0)(Arc::clone(store))));
     }
 }
 

@@ -176,7 +176,8 @@ impl Engine {
     pub(super) fn remove_life(&mut self, name: &JobName) {
         if let Some(life) = self.lives.take_out(name) {
             // What the body has captured may block or panic in its drop: not on this thread.
-            self.bodies.spawn(async move { drop(life) });
+            self.bodies
+                .spawn(self.shared.config.process.hold(async move { drop(life) }));
         }
     }
 
@@ -228,7 +229,7 @@ impl Engine {
             control,
             last: false,
         };
-        self.bodies.spawn(guarded);
+        self.bodies.spawn(self.shared.config.process.hold(guarded));
     }
 
     pub(super) fn life_ended(&mut self, now: Moment, id: LifeId, ending: Ending) {

@@ -13,9 +13,9 @@ impl Engine {
             Some(Step::Probe(number)) => {
                 let inbox = self.shared.inbox.clone();
                 // Runs nothing of the user's: whatever worker is free answers at once. A stopped engine needs no answer.
-                self.bodies.spawn(async move {
+                self.bodies.spawn(self.shared.config.process.hold(async move {
                     let _ = inbox.send(Input::Probed(number));
-                });
+                }));
             }
             Some(Step::Wedged(since)) => {
                 let running = self.runs.jobs().map(|job| self.jobs[job].name.to_string());

@@ -12,6 +12,7 @@ use crate::election::{Lost, StepDown};
 use crate::job::gate::GroupStatus;
 use crate::names::GroupName;
 use crate::runtime::fleet;
+use crate::runtime::process::Process;
 use crate::runtime::requests::{self, StepDownError};
 use crate::runtime::shared::Shared;
 use crate::store::{Asked, Store};
@@ -24,8 +25,8 @@ impl Engine {
     pub(super) fn request(&mut self, now: Moment, request: Request) {
         match request {
             Request::StepDown { group, reason, done } => self.step_down(now, group, reason, done),
-            Request::Fleet { answer } => read_fleet(&self.store, answer),
-            Request::Errand(errand) => errand.run(&self.store),
+            Request::Fleet { answer } => read_fleet(&self.shared.config.process, &self.store, answer),
+            Request::Errand(errand) => errand.run(&self.shared.config.process, &self.store),
             Request::Shutdown { done } => self.shut_down(now, done, None),
             Request::RuntimeGone { done } => self.shut_down(now, done, Some(Lost::RuntimeGone)),
             #[cfg(feature = "testing")]
@@ -106,11 +107,11 @@ pub(super) fn last_words(timing: Timing) -> Duration {
 }
 
 /// Reads the roster for a handle, in a task of its own.
-pub(super) fn read_fleet(store: &Arc<dyn Store>, answer: FleetAnswer) {
+pub(super) fn read_fleet(process: &Process, store: &Arc<dyn Store>, answer: FleetAnswer) {
     let store = Arc::clone(store);
-    tokio::spawn(async move {
+    tokio::spawn(process.hold(async move {
         let _ = answer.send(store.roster().await.map(|roster| fleet::members(&roster)));
-    });
+    }));
 }
 
 /// Asks whoever leads a group to give it up, in a task of its own.
@@ -130,7 +131,7 @@ pub(super) fn ask_to_step_down(
     let store = Arc::clone(store);
     let (timing, drain, clock) = (config.timing, config.drain, config.clock.clone());
     let asking = requests::ask_to_step_down(store, group, asked, timing, drain, clock, status);
-    tokio::spawn(async move {
+    tokio::spawn(config.process.hold(async move {
         let _ = done.send(asking.await);
-    });
+    }));
 }

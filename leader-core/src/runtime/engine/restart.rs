@@ -230,8 +230,8 @@ impl Kept {
                     ask_to_step_down(shared, store, group, reason, status, done);
                 }
             }
-            Input::Request(Request::Fleet { answer }) => read_fleet(store, answer),
-            Input::Request(Request::Errand(errand)) => errand.run(store),
+            Input::Request(Request::Fleet { answer }) => read_fleet(&config.process, store, answer),
+            Input::Request(Request::Errand(errand)) => errand.run(&config.process, store),
             Input::Request(Request::Shutdown { done }) => {
                 self.stop(config.clock.now() + last_words(config.timing), done);
             }
@@ -239,7 +239,7 @@ impl Kept {
             Input::Request(Request::Live(spec)) => self.lives.add(spec),
             Input::Request(Request::EndLife(name)) => {
                 if let Some(life) = self.lives.take_out(&name) {
-                    bodies.spawn(async move { drop(life) });
+                    bodies.spawn(config.process.hold(async move { drop(life) }));
                 }
             }
             #[cfg(feature = "testing")]

@@ -267,7 +267,7 @@ impl Engine {
     /// than one, and is not woken for each. From the framework's own thread: a blocked worker cannot hold the others up.
     pub(super) fn spawn_runs(&mut self) {
         for guarded in self.runs.starting.drain(..) {
-            self.bodies.spawn(guarded);
+            self.bodies.spawn(self.shared.config.process.hold(guarded));
         }
     }
 
