@@ -1,5 +1,6 @@
 //! Support for unit tests of annotated functions, and faults for tests of fleets.
 
+mod simulation;
 mod ticks;
 
 use std::future::{Future, IntoFuture};
@@ -26,6 +27,8 @@ use crate::store::embedded::Embedded;
 pub use crate::assert_ticks;
 #[doc(hidden)]
 pub use ticks::__assert_ticks;
+
+pub use simulation::{Fault, FaultKind, Faults, Report, Simulation, Violation};
 
 /// Runs a future as on the leader of every group: gated functions called in it run, without an instance and without a store.
 ///

@@ -1,0 +1,394 @@
+//! What may happen to a fleet, and how often.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::dice::Dice;
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// Messages of an instance take up to so many milliseconds for a while, and overtake each other.
+    Delay,
+    /// Some requests of an instance never reach the store.
+    LostRequest,
+    /// Some replies never reach an instance: what it asked for was done.
+    LostReply,
+    /// Some requests of an instance are executed long after it gave up on them.
+    LateRequest,
+    /// Nothing of an instance reaches the store for a while.
+    CutOut,
+    /// Nothing of the store reaches an instance for a while, though its requests are executed.
+    CutIn,
+    /// Everything in both directions waits for a while, and arrives then.
+    Held,
+    /// An instance's connections are refused for a while.
+    Refused,
+    /// A process stands still for a while, as by SIGSTOP, or a long pause of its machine.
+    Pause,
+    /// A process is killed, as by `kill -9`, and started again after a while.
+    Crash,
+    /// A process is shut down as it should be, and started again.
+    Restart,
+    /// The framework's own work panics.
+    Panic,
+    /// The wall clock of a machine is stepped by so many milliseconds, forth or back, until somebody puts it right.
+    WallStep,
+    /// Somebody asks the leader of a group to step down.
+    StepDown,
+    /// The store answers nobody for a while.
+    StoreStall,
+    /// The store is off for a while, and comes back with all that it knew.
+    StoreRestart,
+    /// The store's memory is full for a while: it refuses to write.
+    StoreFull,
+    /// The store takes no writes for a while, as a replica does.
+    StoreReadOnly,
+    /// The store comes back empty.
+    StoreEmpty,
+    /// The store comes back with what it knew some milliseconds ago.
+    StoreRollback,
+    /// A person empties the store.
+    StoreFlushed,
+    /// The store loses what it knew of one group.
+    StoreLoses,
+    /// A replica that lags by some milliseconds takes the store's place.
+    FailOver,
+    /// The same, and some instances go on with the old store for a while.
+    TwoMasters,
+    /// The store's clock is stepped by so many milliseconds.
+    StoreClock,
+}
+
+impl FaultKind {
+    /// Every kind.
+    pub const ALL: [Self; 25] = [
+        Self::Delay,
+        Self::LostRequest,
+        Self::LostReply,
+        Self::LateRequest,
+        Self::CutOut,
+        Self::CutIn,
+        Self::Held,
+        Self::Refused,
+        Self::Pause,
+        Self::Crash,
+        Self::Restart,
+        Self::Panic,
+        Self::WallStep,
+        Self::StepDown,
+        Self::StoreStall,
+        Self::StoreRestart,
+        Self::StoreFull,
+        Self::StoreReadOnly,
+        Self::StoreEmpty,
+        Self::StoreRollback,
+        Self::StoreFlushed,
+        Self::StoreLoses,
+        Self::FailOver,
+        Self::TwoMasters,
+        Self::StoreClock,
+    ];
+
+    /// Whether the store forgets what it has acknowledged, or its clock leaps: nobody promises more than fences then.
+    #[must_use]
+    pub fn is_forgetful(self) -> bool {
+        matches!(
+            self,
+            Self::StoreEmpty
+                | Self::StoreRollback
+                | Self::StoreFlushed
+                | Self::StoreLoses
+                | Self::FailOver
+                | Self::TwoMasters
+                | Self::StoreClock
+        )
+    }
+
+    /// Whether it happens to one instance, or to the store of all.
+    #[must_use]
+    pub fn is_of_the_store(self) -> bool {
+        self.is_forgetful()
+            || matches!(
+                self,
+                Self::StoreStall | Self::StoreRestart | Self::StoreFull | Self::StoreReadOnly
+            )
+    }
+
+    /// The word for reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::LostRequest => "lost_request",
+            Self::LostReply => "lost_reply",
+            Self::LateRequest => "late_request",
+            Self::CutOut => "cut_out",
+            Self::CutIn => "cut_in",
+            Self::Held => "held",
+            Self::Refused => "refused",
+            Self::Pause => "pause",
+            Self::Crash => "crash",
+            Self::Restart => "restart",
+            Self::Panic => "panic",
+            Self::WallStep => "wall_step",
+            Self::StepDown => "step_down",
+            Self::StoreStall => "store_stall",
+            Self::StoreRestart => "store_restart",
+            Self::StoreFull => "store_full",
+            Self::StoreReadOnly => "store_read_only",
+            Self::StoreEmpty => "store_empty",
+            Self::StoreRollback => "store_rollback",
+            Self::StoreFlushed => "store_flushed",
+            Self::StoreLoses => "store_loses",
+            Self::FailOver => "fail_over",
+            Self::TwoMasters => "two_masters",
+            Self::StoreClock => "store_clock",
+        }
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One fault of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fault {
+    /// When it begins, counted from the beginning.
+    pub at: Duration,
+    /// What happens.
+    pub kind: FaultKind,
+    /// To which instance, from 0; to the store's faults it says who stays with the old one.
+    pub instance: usize,
+    /// For how long.
+    pub lasts: Duration,
+    /// How much of it: so many of a thousand messages, or milliseconds.
+    pub strength: i64,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>12.3} s  {:<15}", self.at.as_secs_f64(), self.kind)?;
+        if !self.kind.is_of_the_store() {
+            write!(f, " instance {}", self.instance)?;
+        }
+        if !self.lasts.is_zero() {
+            write!(f, " for {:?}", self.lasts)?;
+        }
+        if self.strength != 0 {
+            write!(f, " by {}", self.strength)?;
+        }
+        Ok(())
+    }
+}
+
+/// How often each kind of fault happens, and how fast and right the clocks are.
+///
+/// ```
+/// use leader_core::testing::{FaultKind, Faults};
+///
+/// // What a fleet goes through in a bad week, every day; and no crash ever.
+/// let faults = Faults::realistic().times(7.0).without(FaultKind::Crash);
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "it is given to `Simulation::faults`"]
+pub struct Faults {
+    /// An hour, of each instance or of the store.
+    pub(super) per_hour: BTreeMap<FaultKind, f64>,
+    /// The most that a clock drifts, in parts per million.
+    pub(super) drift: u64,
+    /// The most that a wall clock is wrong, in milliseconds.
+    pub(super) wrong: u64,
+    /// Whether the wall clock of a minority may be wrong by up to a day.
+    pub(super) far_off: bool,
+    /// The most that a message takes when nothing is wrong, in milliseconds.
+    pub(super) latency: u64,
+    /// Whether each seed has rates of its own, some of them 0 and some much higher.
+    pub(super) swarm: bool,
+    /// How long what lasts may last.
+    pub(super) longest: Duration,
+}
+
+impl Faults {
+    /// Nothing goes wrong, and nothing takes any time.
+    pub fn none() -> Self {
+        Self {
+            per_hour: BTreeMap::new(),
+            drift: 0,
+            wrong: 0,
+            far_off: false,
+            latency: 0,
+            swarm: false,
+            longest: Duration::from_secs(30),
+        }
+    }
+
+    /// What a fleet in an ordinary data centre goes through: each instance is restarted once a day and crashes once a week, machines
+    /// pause and links fail now and then, and the store is restarted once in a fortnight. It forgets nothing.
+    pub fn realistic() -> Self {
+        let day = 1.0 / 24.0;
+        let kinds = [
+            (FaultKind::Delay, day),
+            (FaultKind::LostRequest, day / 2.0),
+            (FaultKind::LostReply, day / 2.0),
+            (FaultKind::LateRequest, day / 7.0),
+            (FaultKind::CutOut, day / 7.0),
+            (FaultKind::CutIn, day / 7.0),
+            (FaultKind::Held, day / 7.0),
+            (FaultKind::Refused, day / 7.0),
+            (FaultKind::Pause, day),
+            (FaultKind::Crash, day / 7.0),
+            (FaultKind::Restart, day),
+            (FaultKind::WallStep, day / 30.0),
+            (FaultKind::StoreStall, day / 2.0),
+            (FaultKind::StoreRestart, day / 14.0),
+        ];
+        Self {
+            per_hour: kinds.into(),
+            drift: 100,
+            wrong: 500,
+            latency: 2,
+            ..Self::none()
+        }
+    }
+
+    /// Everything at once that the promises cover, hundreds of times an hour, and clocks that drift by a hundredth; each seed in a
+    /// proportion of its own, because what is rare in the average is never seen (swarm testing: Groce et al., 2012).
+    pub fn fierce() -> Self {
+        let kinds = [
+            (FaultKind::Delay, 4.0),
+            (FaultKind::LostRequest, 4.0),
+            (FaultKind::LostReply, 4.0),
+            (FaultKind::LateRequest, 4.0),
+            (FaultKind::CutOut, 3.0),
+            (FaultKind::CutIn, 3.0),
+            (FaultKind::Held, 3.0),
+            (FaultKind::Refused, 3.0),
+            (FaultKind::Pause, 8.0),
+            (FaultKind::Crash, 4.0),
+            (FaultKind::Restart, 3.0),
+            (FaultKind::Panic, 1.0),
+            (FaultKind::WallStep, 1.0),
+            (FaultKind::StepDown, 4.0),
+            (FaultKind::StoreStall, 3.0),
+            (FaultKind::StoreRestart, 1.0),
+            (FaultKind::StoreFull, 0.5),
+            (FaultKind::StoreReadOnly, 0.5),
+        ];
+        Self {
+            per_hour: kinds.into(),
+            drift: 10_000,
+            wrong: 2_000,
+            far_off: true,
+            latency: 3,
+            swarm: true,
+            longest: Duration::from_secs(30),
+        }
+    }
+
+    /// So often an hour: of each instance, or of the store.
+    ///
+    /// # Panics
+    /// When that is no number from 0 on.
+    pub fn with(mut self, kind: FaultKind, per_hour: f64) -> Self {
+        assert!(
+            per_hour.is_finite() && per_hour >= 0.0,
+            "{kind}: {per_hour} times an hour"
+        );
+        self.per_hour.insert(kind, per_hour);
+        self
+    }
+
+    /// Never.
+    pub fn without(mut self, kind: FaultKind) -> Self {
+        self.per_hour.remove(&kind);
+        self
+    }
+
+    /// Every kind so many times as often.
+    ///
+    /// # Panics
+    /// When that is no number from 0 on.
+    pub fn times(mut self, factor: f64) -> Self {
+        assert!(factor.is_finite() && factor >= 0.0, "{factor} times as often");
+        self.per_hour.values_mut().for_each(|per_hour| *per_hour *= factor);
+        self
+    }
+
+    /// The store forgets as well: restarts without data or with old data, fail-over to a replica that lags, two masters, leaps of its clock.
+    /// Then only terms and fences are promised to rise, as long as somebody remembers.
+    pub fn and_loss(mut self, per_hour: f64) -> Self {
+        for kind in FaultKind::ALL.into_iter().filter(|kind| kind.is_forgetful()) {
+            self = self.with(kind, per_hour);
+        }
+        self
+    }
+
+    /// What happens in such a span to so many instances.
+    pub(super) fn plan(&self, span: Duration, instances: usize, dice: &Dice) -> Vec<Fault> {
+        let mut plan = Vec::new();
+        for (kind, per_hour) in &self.per_hour {
+            let mut dice = dice.fork(*kind as u64);
+            let mut per_hour = *per_hour;
+            if self.swarm {
+                per_hour *= [0.0, 0.0, 0.3, 1.0, 1.0, 2.0, 4.0][usize::try_from(dice.below(7)).unwrap_or(0)];
+            }
+            if per_hour <= 0.0 {
+                continue;
+            }
+            let places = if kind.is_of_the_store() { 1 } else { instances };
+            for instance in 0..places {
+                let mut at = dice.pause(per_hour);
+                while at < span {
+                    plan.push(self.fault(*kind, at, instance, instances, &mut dice));
+                    at = at.saturating_add(dice.pause(per_hour));
+                }
+            }
+        }
+        plan.sort_by_key(|fault| (fault.at, fault.kind, fault.instance));
+        plan
+    }
+
+    fn fault(&self, kind: FaultKind, at: Duration, instance: usize, instances: usize, dice: &mut Dice) -> Fault {
+        let ms = Duration::from_millis;
+        // Most are short, and some are as long as may be.
+        let longest = if dice.per_mille(300) {
+            self.longest
+        } else {
+            self.longest / 6
+        };
+        let lasts = dice.span(ms(20), longest);
+        let (lasts, strength) = match kind {
+            FaultKind::Delay => (lasts, 20 + dice.below(4_000)),
+            FaultKind::LostRequest | FaultKind::LostReply | FaultKind::LateRequest => (lasts, 100 + dice.below(900)),
+            FaultKind::WallStep => (10 * lasts, 1 + dice.below(120_000)),
+            FaultKind::StoreClock => (Duration::ZERO, 1 + dice.below(120_000)),
+            FaultKind::StoreRollback | FaultKind::FailOver => (lasts.min(ms(3_000)), 1 + dice.below(2_000)),
+            FaultKind::TwoMasters => (lasts.min(ms(10_000)), 1 + dice.below(2_000)),
+            FaultKind::Panic | FaultKind::StepDown | FaultKind::StoreFlushed | FaultKind::StoreLoses => {
+                (Duration::ZERO, 0)
+            }
+            _ => (lasts, 0),
+        };
+        let back = matches!(kind, FaultKind::WallStep | FaultKind::StoreClock) && dice.per_mille(500);
+        let strength = i64::try_from(strength).unwrap_or(0) * if back { -1 } else { 1 };
+        let instance = if kind == FaultKind::TwoMasters {
+            usize::try_from(dice.below(instances as u64)).unwrap_or(0)
+        } else {
+            instance
+        };
+        Fault {
+            at,
+            kind,
+            instance,
+            lasts,
+            strength,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What must hold whatever happens: one file each, with the source of the property.
+
+mod alternation;
+mod bounded_calls;
+mod bounded_memory;
+mod cursor;
+mod fenced_writes;
+mod one_believer;
+mod one_outcome;
+mod one_start;
+mod recovery;
+mod rising;
+mod trusted_polls;
+
+use super::seen::Seen;
+
+/// A property of everything that is seen of a fleet.
+pub(super) trait Invariant: Send {
+    /// What is promised, in a few words.
+    fn name(&self) -> &'static str;
+
+    /// Looks at the next thing that was seen. The error says what was wrong with it.
+    fn see(&mut self, seen: &Seen<'_>, scene: Scene) -> Result<(), String>;
+}
+
+/// What has gone before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scene {
+    /// The store has forgotten something, or its clock has leapt: the fences remain.
+    pub(super) forgot: bool,
+}
+
+/// All of them, for a new run.
+pub(super) fn all() -> Vec<Box<dyn Invariant>> {
+    vec![
+        Box::new(one_believer::OneBeliever),
+        Box::<rising::Rising>::default(),
+        Box::<fenced_writes::FencedWrites>::default(),
+        Box::<one_start::OneStart>::default(),
+        Box::new(one_outcome::OneOutcome),
+        Box::<cursor::Cursor>::default(),
+        Box::new(trusted_polls::TrustedPolls),
+        Box::<alternation::Alternation>::default(),
+        Box::new(recovery::Recovery),
+        Box::new(bounded_calls::BoundedCalls),
+        Box::new(bounded_memory::BoundedMemory),
+    ]
+}

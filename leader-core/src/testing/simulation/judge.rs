@@ -1,0 +1,85 @@
+//! Looks at everything that is seen of a fleet, and keeps what should not have been.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::invariants::{self, Invariant, Scene};
+use super::seen::Seen;
+use crate::event::Event;
+
+/// The most violations that are kept: one fault is seen again and again.
+const MOST: usize = 20;
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// When it was seen, counted from the beginning.
+    pub at: Duration,
+    /// What is promised.
+    pub invariant: &'static str,
+    /// What was seen instead.
+    pub what: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3} s, {}: {}", self.at.as_secs_f64(), self.invariant, self.what)
+    }
+}
+
+pub(super) struct Judge {
+    invariants: Vec<Box<dyn Invariant>>,
+    scene: Scene,
+    pub(super) violations: Vec<Violation>,
+    /// What was seen, a line each.
+    pub(super) log: Option<String>,
+    pub(super) elections: u64,
+    pub(super) runs: u64,
+    pub(super) polls: u64,
+    pub(super) dropped: u64,
+}
+
+impl Judge {
+    pub(super) fn new(keeps_log: bool) -> Self {
+        Self {
+            invariants: invariants::all(),
+            scene: Scene::default(),
+            violations: Vec::new(),
+            log: keeps_log.then(String::new),
+            elections: 0,
+            runs: 0,
+            polls: 0,
+            dropped: 0,
+        }
+    }
+
+    pub(super) fn see(&mut self, at: Duration, seen: &Seen<'_>) {
+        if let Some(log) = &mut self.log {
+            // A string takes everything.
+            let _ = writeln!(log, "{:>16.6} {seen:?}", at.as_secs_f64());
+        }
+        match seen {
+            Seen::Fault(fault) => self.scene.forgot |= fault.kind.is_forgetful(),
+            Seen::Told {
+                event: Event::Elected { .. },
+                ..
+            } => self.elections += 1,
+            Seen::Polled { first, .. } => {
+                self.polls += 1;
+                self.runs += u64::from(*first);
+            }
+            Seen::Ended { by_itself: false, .. } => self.dropped += 1,
+            _ => {}
+        }
+        for invariant in &mut self.invariants {
+            let Err(what) = invariant.see(seen, self.scene) else {
+                continue;
+            };
+            if self.violations.len() < MOST {
+                let invariant = invariant.name();
+                self.violations.push(Violation { at, invariant, what });
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A fleet on virtual time: the real engines, drivers and ledger, in one thread, over the embedded store behind a link that fails.
+//!
+//! The method is that of `FoundationDB` (Zhou et al., "`FoundationDB`: a distributed unbundled transactional key value store", 2021,
+//! section 4) and `TigerBeetle`: everything follows from one seed, faults are far more frequent than in the world, and what must not be
+//! is looked for at each step instead of at the end.
+
+mod dice;
+mod faults;
+mod invariants;
+mod judge;
+mod link;
+mod nemesis;
+mod probe;
+mod report;
+mod run;
+mod seen;
+mod servers;
+mod world;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+pub use faults::{Fault, FaultKind, Faults};
+pub use judge::Violation;
+pub use report::Report;
+
+use self::dice::Dice;
+use crate::bootstrap::Bootstrap;
+use crate::job::record::{Job, Record};
+use crate::timing::Timing;
+
+type Configure = Arc<dyn Fn(Bootstrap) -> Bootstrap + Send + Sync>;
+
+/// What a run is made of.
+#[derive(Clone)]
+pub(super) struct Setting {
+    instances: usize,
+    jobs: Vec<&'static Record>,
+    configure: Vec<Configure>,
+    begin: Timestamp,
+    span: Duration,
+    timing: Timing,
+    faults: Faults,
+    seed: u64,
+    keeps_log: bool,
+    /// How much longer than promised a fleet may be without a leader after the last fault: quarantines.
+    grace_of_recovery: Duration,
+    settle_within: Duration,
+}
+
+/// A fleet that is about to be simulated.
+#[derive(Clone)]
+#[must_use = "nothing happens before `run`"]
+pub struct Simulation {
+    setting: Setting,
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("seed", &self.setting.seed)
+            .field("instances", &self.setting.instances)
+            .field("jobs", &self.setting.jobs)
+            .field("span", &self.setting.span)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Simulation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Simulation {
+    /// Three instances, a day, no faults.
+    pub fn new() -> Self {
+        Self {
+            setting: Setting {
+                instances: 3,
+                jobs: Vec::new(),
+                configure: Vec::new(),
+                // A Monday; Europe's clocks change four weeks later.
+                begin: Timestamp::from_second(1_772_409_600).unwrap_or(Timestamp::UNIX_EPOCH),
+                span: Duration::from_secs(86_400),
+                timing: Timing::default(),
+                faults: Faults::none(),
+                seed: 1,
+                keeps_log: false,
+                grace_of_recovery: Duration::ZERO,
+                settle_within: Duration::from_secs(3_600),
+            },
+        }
+    }
+
+    /// So many instances.
+    ///
+    /// # Panics
+    /// When there are none, or more than 99.
+    pub fn instances(mut self, instances: usize) -> Self {
+        assert!((1..=99).contains(&instances), "{instances} instances: simulate 1 to 99");
+        self.setting.instances = instances;
+        self
+    }
+
+    /// A job of the fleet. Only those that are given are simulated, whatever else the program has.
+    pub fn job<J: Job>(mut self) -> Self {
+        self.setting.jobs.push(Box::leak(Box::new(J::RECORD)));
+        self
+    }
+
+    /// A value for every job that asks for its type as `State<T>`: all instances share its clones.
+    pub fn state<T: Clone + Send + Sync + 'static>(self, value: T) -> Self {
+        self.configure(move |bootstrap| bootstrap.state(value.clone()))
+    }
+
+    /// Other settings of each instance, at each of its starts.
+    pub fn configure(mut self, configure: impl Fn(Bootstrap) -> Bootstrap + Send + Sync + 'static) -> Self {
+        self.setting.configure.push(Arc::new(configure));
+        self
+    }
+
+    /// For so many days.
+    pub fn for_days(self, days: u64) -> Self {
+        self.lasting(Duration::from_secs(days * 86_400))
+    }
+
+    /// For so long.
+    pub fn lasting(mut self, span: Duration) -> Self {
+        self.setting.span = span;
+        self
+    }
+
+    /// From this instant on; a Monday in March 2026 unless given.
+    pub fn starting(mut self, begin: Timestamp) -> Self {
+        self.setting.begin = begin;
+        self
+    }
+
+    /// The times of the elections.
+    pub fn timing(mut self, timing: Timing) -> Self {
+        self.setting.timing = timing;
+        self
+    }
+
+    /// What happens to the fleet.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.setting.faults = faults;
+        self
+    }
+
+    /// What everything follows from; 1 unless given. The same seed gives the same run.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.setting.seed = seed;
+        self
+    }
+
+    /// Keeps a line of everything that is seen.
+    pub fn logged(mut self) -> Self {
+        self.setting.keeps_log = true;
+        self
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// When the instances cannot be started with what they were given; and inside a tokio runtime, because it has one of its own.
+    #[must_use]
+    pub fn run(&self) -> Report {
+        self.run_with(&self.plan())
+    }
+
+    /// The faults that will happen.
+    #[must_use]
+    pub fn plan(&self) -> Vec<Fault> {
+        let setting = &self.setting;
+        let dice = Dice::new(setting.seed).fork(7);
+        setting.faults.plan(setting.span, setting.instances, &dice)
+    }
+
+    /// Runs it with these faults instead.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run) does.
+    #[must_use]
+    pub fn run_with(&self, plan: &[Fault]) -> Report {
+        run::run(&self.setting, plan)
+    }
+}

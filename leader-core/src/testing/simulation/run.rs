@@ -1,0 +1,184 @@
+//! One run: the fleet is started, goes through its faults, recovers, settles what it began, and is looked at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{sleep, sleep_until};
+
+use super::Setting;
+use super::faults::Fault;
+use super::nemesis::PATIENCE;
+use super::report::Report;
+use super::seen::Seen;
+use super::world::{World, lock};
+use crate::clock::of_timers;
+use crate::job::record::Trigger;
+use crate::names::{GroupName, JobName};
+use crate::store::Store;
+use crate::store::ledger::JobLedger;
+
+/// How often the end of something is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The most tasks of one process, beside one for each body.
+const TASKS: usize = 400;
+
+pub(super) fn run(setting: &Setting, plan: &[Fault]) -> Report {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        // Nothing of the world outside: its time would be another.
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without threads is always to be had");
+    let report = runtime.block_on(play(setting.clone(), plan));
+    drop(runtime);
+    report
+}
+
+async fn play(setting: Setting, plan: &[Fault]) -> Report {
+    let world = World::new(setting);
+    for instance in 0..world.machines.len() {
+        world.start(instance);
+    }
+    for fault in plan {
+        sleep_until(world.began + fault.at).await;
+        if lock(&world.refused).is_some() {
+            break;
+        }
+        world.afflict(fault);
+        look_at_sizes(&world);
+    }
+    sleep_until(world.began + world.setting.span).await;
+    if let Some(error) = lock(&world.refused).take() {
+        panic!("the instances of the simulation cannot be started: {error}");
+    }
+    if !plan.is_empty() {
+        world.heal();
+    }
+    let healed_at = world.clock.wall();
+    recover(&world).await;
+    settle(&world, healed_at).await;
+    let mut handle = None;
+    for instance in 0..world.machines.len() {
+        handle = handle.or(world.living(instance).and_then(|(_, _, handle)| handle));
+    }
+    let stopping: Vec<_> = (0..world.machines.len())
+        .map(|instance| {
+            let world = Arc::clone(&world);
+            tokio::spawn(async move { world.shut_down(instance, PATIENCE).await })
+        })
+        .collect();
+    for stop in stopping {
+        let _ = stop.await;
+    }
+    let ledgers = ledgers(&world).await;
+    for (job, ledger) in &ledgers {
+        let (Some(since), Some(cursor), Some(handle)) = (ledger.since, ledger.cursor, &handle) else {
+            continue;
+        };
+        let Ok(due) = handle.count_ticks(job, since, cursor) else {
+            continue;
+        };
+        let undecided = handle.count_ticks(job, cursor, healed_at).unwrap_or(0);
+        world.see(&Seen::Ledger {
+            job,
+            due,
+            undecided,
+            ledger,
+        });
+    }
+    let counts = lock(&world.counts).clone();
+    world.judge(|judge| Report {
+        seed: world.setting.seed,
+        span: world.began.elapsed(),
+        faults: counts,
+        plan: plan.to_vec(),
+        violations: std::mem::take(&mut judge.violations),
+        ledgers,
+        elections: judge.elections,
+        runs: judge.runs,
+        dropped: judge.dropped,
+        polls: judge.polls,
+        log: judge.log.take(),
+    })
+}
+
+fn look_at_sizes(world: &World) {
+    for instance in 0..world.machines.len() {
+        if let Some((_, process, _)) = world.living(instance) {
+            world.see(&Seen::Size {
+                what: "tasks of a process",
+                size: process.tasks(),
+                bound: TASKS + 10 * world.setting.jobs.len(),
+            });
+        }
+    }
+}
+
+fn groups(world: &World) -> Vec<String> {
+    let mut groups: Vec<_> = world.setting.jobs.iter().map(|job| job.group.to_owned()).collect();
+    groups.push(crate::names::DEFAULT_GROUP.to_owned());
+    groups.sort();
+    groups.dedup();
+    groups
+}
+
+/// Waits until every group is led.
+async fn recover(world: &Arc<World>) {
+    let timing = world.setting.timing;
+    let bound = timing.ttl() + Duration::from_secs(1) + world.setting.grace_of_recovery;
+    let began = of_timers();
+    for (index, group) in groups(world).iter().enumerate() {
+        let after = loop {
+            let led = (0..world.machines.len()).any(|instance| world.believes(instance, index).is_some());
+            if led {
+                break Some(began.elapsed());
+            }
+            if began.elapsed() > bound {
+                break None;
+            }
+            sleep(LOOK).await;
+        };
+        world.see(&Seen::Led { group, after, bound });
+    }
+}
+
+/// Waits until nothing is open any more, for as long as that may take.
+async fn settle(world: &Arc<World>, healed_at: Timestamp) {
+    let until = of_timers() + world.setting.settle_within;
+    // What has fallen due is decided, and the last of it is given the time to run.
+    sleep(world.setting.timing.ttl() + Duration::from_secs(2)).await;
+    while of_timers() < until {
+        let all = ledgers(world).await;
+        let is_settled = |(job, ledger): (&String, &JobLedger)| {
+            let undecided = ledger.cursor.map(|cursor| world.count_ticks(job, cursor, healed_at));
+            ledger.pending() == 0 && ledger.open.is_empty() && undecided.is_none_or(|undecided| undecided == 0)
+        };
+        if all.iter().all(is_settled) {
+            return;
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// As the store has them.
+async fn ledgers(world: &World) -> BTreeMap<String, JobLedger> {
+    let server = world.servers.of(0);
+    let mut ledgers = BTreeMap::new();
+    for record in world
+        .setting
+        .jobs
+        .iter()
+        .filter(|record| matches!(record.trigger, Trigger::Cron(_) | Trigger::Every(_)))
+    {
+        let (Ok(group), Ok(job)) = (GroupName::new(record.group), JobName::new(record.name)) else {
+            continue;
+        };
+        if let Ok(ledger) = server.ledger(&group, &job).await {
+            ledgers.insert(record.name.to_owned(), ledger);
+        }
+    }
+    ledgers
+}
