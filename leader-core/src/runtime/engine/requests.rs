@@ -44,7 +44,7 @@ impl Engine {
             #[cfg(feature = "testing")]
             Request::Freeze(span) => std::thread::sleep(span),
             #[cfg(feature = "testing")]
-            Request::Panic { in_a_question: false } => std::panic::panic_any("a panic on request"),
+            Request::Panic { in_a_question: false } => std::panic::resume_unwind(Box::new("a panic on request")),
             #[cfg(feature = "testing")]
             Request::Panic { in_a_question: true } => {
                 let question = async { std::panic::panic_any("a panic of the store") };
