@@ -145,21 +145,21 @@ async fn recover(world: &Arc<World>) {
     }
 }
 
-/// Waits until nothing is open any more, for as long as that may take.
+/// Waits until everything is decided that was due when the faults were over.
 async fn settle(world: &Arc<World>, healed_at: Timestamp) {
     let until = of_timers() + world.setting.settle_within;
-    // What has fallen due is decided, and the last of it is given the time to run.
+    // What a leader of before has left running is found to be lost within that.
     sleep(world.setting.timing.ttl() + Duration::from_secs(2)).await;
     while of_timers() < until {
         let all = ledgers(world).await;
         let is_settled = |(job, ledger): (&String, &JobLedger)| {
             let undecided = ledger.cursor.map(|cursor| world.count_ticks(job, cursor, healed_at));
-            ledger.pending() == 0 && ledger.open.is_empty() && undecided.is_none_or(|undecided| undecided == 0)
+            undecided.is_none_or(|undecided| undecided == 0)
         };
         if all.iter().all(is_settled) {
             return;
         }
-        sleep(LOOK).await;
+        sleep(Duration::from_secs(1)).await;
     }
 }
 

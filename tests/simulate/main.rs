@@ -1,0 +1,145 @@
+//! Simulates fleets for so many seconds, each from a seed, on all cores: prints how long they lived, what happened to them, and what
+//! should not have.
+//!
+//! `simulate [--seconds 60] [--seed N] [--one]`: seeds are taken from N on, which is random unless given; `--one` runs that seed alone and prints its
+//! report.
+#![allow(clippy::unwrap_used, reason = "a suite fails by panic")]
+
+mod jobs;
+mod swarm;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use leader_core::testing::{FaultKind, Report};
+
+struct Wish {
+    seconds: u64,
+    seed: u64,
+    one: bool,
+}
+
+fn wish() -> Result<Wish, String> {
+    let mut wish = Wish {
+        seconds: 60,
+        seed: leader_tests::dice::seed(),
+        one: false,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut number = || {
+            let text = words.next().ok_or(format!("{word} wants a number"))?;
+            text.parse().map_err(|_| format!("{word} wants a number, not `{text}`"))
+        };
+        match word.as_str() {
+            "--seconds" => wish.seconds = number()?,
+            "--seed" => wish.seed = number()?,
+            "--one" => wish.one = true,
+            _ => {
+                return Err(format!(
+                    "`{word}` is not understood: simulate [--seconds N] [--seed N] [--one]"
+                ));
+            }
+        }
+    }
+    Ok(wish)
+}
+
+/// What all runs came to.
+#[derive(Default)]
+struct Total {
+    runs: u64,
+    hours: f64,
+    elections: u64,
+    bodies: u64,
+    polls: u64,
+    faults: BTreeMap<FaultKind, u64>,
+    unsound: Vec<Report>,
+}
+
+impl Total {
+    fn add(&mut self, report: Report) {
+        self.runs += 1;
+        self.hours += report.span.as_secs_f64() / 3_600.0;
+        self.elections += report.elections;
+        self.bodies += report.runs;
+        self.polls += report.polls;
+        for (kind, count) in &report.faults {
+            *self.faults.entry(*kind).or_default() += count;
+        }
+        if !report.is_sound() {
+            self.unsound.push(report);
+        }
+    }
+}
+
+/// Runs seeds from the first on until the time is up.
+fn roam(first: u64, until: Instant) -> Total {
+    let next = AtomicU64::new(first);
+    let total = Mutex::new(Total::default());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while Instant::now() < until {
+                    let report = swarm::simulation(next.fetch_add(1, Ordering::SeqCst)).run();
+                    total.lock().unwrap().add(report);
+                }
+            });
+        }
+    });
+    total.into_inner().unwrap()
+}
+
+fn main() -> ExitCode {
+    let wish = match wish() {
+        Ok(wish) => wish,
+        Err(refusal) => {
+            eprintln!("{refusal}");
+            return ExitCode::from(2);
+        }
+    };
+    if wish.one {
+        let report = swarm::simulation(wish.seed).run();
+        println!("{report}");
+        return if report.is_sound() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
+    let began = Instant::now();
+    let total = roam(wish.seed, began + Duration::from_secs(wish.seconds));
+    let faults: u64 = total.faults.values().sum();
+    println!(
+        "seeds {} to {}: {:.0} simulated hours in {:.1} s, {} elections, {} bodies, {} polls, {faults} faults",
+        wish.seed,
+        wish.seed + total.runs - 1,
+        total.hours,
+        began.elapsed().as_secs_f64(),
+        total.elections,
+        total.bodies,
+        total.polls
+    );
+    for (kind, count) in &total.faults {
+        println!("  {kind:<16} {count:>9}");
+    }
+    let violations: usize = total.unsound.iter().map(|report| report.violations.len()).sum();
+    println!("violations {violations}");
+    for report in &total.unsound {
+        println!(
+            "{report}\nto see it again: tests/run simulate --one --seed {}",
+            report.seed
+        );
+    }
+    let failed = total.unsound.len() as u64;
+    println!("{} passed, {failed} failed", total.runs - failed);
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

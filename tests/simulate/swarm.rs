@@ -1,0 +1,37 @@
+//! What a seed makes of a fleet: how large, with which jobs and times, and how bad its days are.
+
+use std::time::Duration;
+
+use leader_core::Timing;
+use leader_core::testing::{Faults, Simulation};
+use leader_tests::dice::Dice;
+
+use crate::jobs;
+
+/// How long each seed is simulated.
+pub(crate) const SPAN: Duration = Duration::from_secs(4 * 3_600);
+
+/// The fleet of a seed. Every fourth store forgets.
+pub(crate) fn simulation(seed: u64) -> Simulation {
+    let mut dice = Dice::new(seed);
+    let instances = 2 + usize::try_from(dice.below(3).min(dice.below(8))).expect("a few");
+    let ttl = [2, 3, 5, 10, 15][usize::try_from(dice.below(5)).expect("a few")];
+    let mut faults = Faults::fierce();
+    if dice.below(4) == 0 {
+        faults = faults.and_loss(0.3);
+    }
+    let mut simulation = Simulation::new()
+        .seed(seed)
+        .instances(instances)
+        .timing(Timing::from_ttl(Duration::from_secs(ttl)))
+        .lasting(SPAN)
+        .faults(faults);
+    let first = usize::try_from(dice.below(jobs::ALL.len() as u64)).expect("a few");
+    let count = 2 + usize::try_from(dice.below(4)).expect("a few");
+    for at in 0..count {
+        // Steps of 5 meet each of the 12 once.
+        let (_, add) = jobs::ALL[(first + 5 * at) % jobs::ALL.len()];
+        simulation = add(simulation);
+    }
+    simulation
+}
