@@ -16,7 +16,7 @@ pub(super) fn judge(
     batch: &ClaimBatch,
     claim: &Claim,
     scheduled: bool,
-    time: Time,
+    time: Time<'_>,
 ) -> Option<ClaimReply> {
     let backfill = claim.want == Want::Extra(Origin::Backfill);
     if !scheduled && !backfill && claim.want != Want::Waited {
@@ -43,6 +43,7 @@ pub(super) fn judge(
     if claim.overlap != Overlap::Allow {
         tries::end_pauses(job, time);
     }
+    time.grows();
     for (span, outcome) in claim.passed.iter().zip(labels) {
         write(job, unrun(batch, (span.first, span.last, span.count), outcome, time));
     }
