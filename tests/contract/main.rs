@@ -8,6 +8,7 @@ mod cases;
 mod control;
 mod coverage;
 mod dead_runs;
+#[cfg(target_os = "linux")]
 mod differential;
 mod garbage;
 mod ghosts;

@@ -161,7 +161,7 @@ impl Asked<'_> {
         let known_from = if first { born } else { born + marks.quarantine };
         let wait = self.wait(group, born_in, known_from, held.is_some());
         if wait > 0 {
-            let remaining = as_span((wait + 2) / 4);
+            let remaining = as_span(rounded(wait));
             return Ok(said(Verdict::Quarantined { remaining, term }, None));
         }
         if term > self.request.known {
@@ -338,6 +338,16 @@ impl Asked<'_> {
         if !coverage.foreign.is_empty() {
             (marks.foreign_since, marks.foreign_until) = (None, None);
         }
+    }
+}
+
+/// Quarters of ms in whole ms, the even one of two that are as near.
+fn rounded(quarters: i64) -> i64 {
+    let whole = quarters.div_euclid(4);
+    match quarters.rem_euclid(4) {
+        3 => whole + 1,
+        2 => whole + (whole & 1),
+        _ => whole,
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::quarantine::{GRAIN, Marks};
-use super::step::State;
+use super::quarantine::{GRAIN, Marks, whole};
+use super::step::{State, as_moment, whole_millis};
 use super::told::Message;
 use super::{Data, Embedded, Group, Lease};
 use crate::clock::{Clock, Moment};
@@ -171,8 +171,15 @@ impl EmbeddedServer {
                 Left::Nothing => state.data.clear(),
                 Left::AsOf(Snapshot(data)) => state.data = data,
             }
-            if let Some(process) = &mut state.process {
-                (process.id, process.started) = (next_id(), now);
+            let Some(process) = &mut state.process else { return };
+            (process.id, process.started) = (next_id(), now);
+            if !process.appendonly {
+                // Keys that have ended are not loaded.
+                let now = as_moment(whole_millis(now));
+                let groups = state.data.values_mut().flat_map(|data| data.groups.values_mut());
+                groups.for_each(|group| {
+                    let _ = group.held(now);
+                });
             }
         });
         self.cut_listeners();
@@ -199,12 +206,12 @@ impl EmbeddedServer {
     /// Writes over the key of a lease, as another program does.
     pub fn write_lease(&self, namespace: &Namespace, group: &GroupName, written: Written) {
         self.with(|state, now| {
-            let now = super::step::as_moment(super::step::whole_millis(now));
+            let now = as_moment(whole_millis(now));
             let (holder, lasts) = match written {
                 Written::Holder(holder, lasts) => (Some(holder), lasts),
                 Written::OtherType => (None, None),
             };
-            let ends = lasts.map_or(Moment::MAX, |lasts| now + super::quarantine::whole(lasts) + GRAIN);
+            let ends = lasts.map_or(Moment::MAX, |lasts| now + whole(lasts) + GRAIN);
             let data = state.data.entry(namespace.clone()).or_default();
             data.groups.entry(group.clone()).or_default().lease = Some(Lease { holder, ends });
         });
@@ -266,7 +273,7 @@ impl EmbeddedServer {
     #[must_use]
     pub fn leases(&self) -> Vec<GroupLook> {
         self.with(|state, now| {
-            let now = super::step::as_moment(super::step::whole_millis(now));
+            let now = as_moment(whole_millis(now));
             let of = |(namespace, data): (&Namespace, &Data)| {
                 let looks = data
                     .groups

@@ -1,0 +1,153 @@
+//! A real server whose clock stands until it is moved, for one sequence after another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use leader_core::__seam::{RedisStore, Store};
+use leader_core::{Clock, Namespace};
+use leader_tests::{HandClock, RedisServer};
+use redis::Value;
+use redis::aio::MultiplexedConnection;
+
+use super::little;
+use crate::bench::BOUND;
+
+/// One server, and what moves its clock.
+pub(super) struct Lane {
+    server: RedisServer,
+    hand: HandClock,
+    /// The clock of the embedded side; the server's shows the same.
+    pub(super) clock: Clock,
+    connection: MultiplexedConnection,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) namespace: Namespace,
+    /// When the server was started, as it counts: in whole seconds.
+    started: Timestamp,
+    pub(super) appendonly: bool,
+    full: bool,
+    readonly: bool,
+}
+
+impl Lane {
+    pub(super) async fn start(appendonly: bool) -> Self {
+        let began: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+        let hand = HandClock::at(began);
+        let mut options = RedisServer::options()
+            .clock(&hand)
+            .set("auto-aof-rewrite-min-size", "4mb");
+        if appendonly {
+            options = options.set("appendonly", "yes").set("appendfsync", "no");
+        }
+        let server = options.start().await;
+        let namespace = Namespace::new("pair").unwrap();
+        let store = Arc::new(RedisStore::new(&server.info(), &namespace, BOUND).keeping(little()));
+        let mut lane = Self {
+            connection: connected(&server).await,
+            hand,
+            clock: Clock::manual(began),
+            store,
+            namespace,
+            started: began,
+            appendonly,
+            full: false,
+            readonly: false,
+            server,
+        };
+        assert_eq!(
+            lane.server.uptime().await,
+            Duration::ZERO,
+            "the server goes by its own clock"
+        );
+        lane.only_looks_expire().await;
+        lane
+    }
+
+    /// A server without data, which was started so long ago.
+    pub(super) async fn begin(&mut self, age: Duration) {
+        self.set_readonly(false).await;
+        self.set_full(false).await;
+        self.command(&["FLUSHALL"]).await;
+        self.clock = Clock::manual(self.started + SignedDuration::try_from(age).unwrap());
+        self.hand.set(self.clock.wall());
+    }
+
+    pub(super) fn pass(&self, span: Duration) {
+        self.clock.advance(span);
+        self.hand.set(self.clock.wall());
+    }
+
+    pub(super) fn step_clock(&self, by: SignedDuration) {
+        self.clock.step_wall(by);
+        self.hand.set(self.clock.wall());
+    }
+
+    pub(super) fn started(&self) -> Timestamp {
+        self.started
+    }
+
+    pub(super) fn is_short(&self) -> bool {
+        self.full || self.readonly
+    }
+
+    pub(super) fn is_readonly(&self) -> bool {
+        self.readonly
+    }
+
+    pub(super) async fn set_full(&mut self, full: bool) {
+        if self.full != full {
+            self.full = full;
+            let limit = if full { "1" } else { "0" };
+            self.command(&["CONFIG", "SET", "maxmemory", limit]).await;
+        }
+    }
+
+    pub(super) async fn set_readonly(&mut self, readonly: bool) {
+        if self.readonly != readonly {
+            self.readonly = readonly;
+            // Nobody serves there: it keeps what it has, and takes no writes.
+            let primary: &[&str] = if readonly { &["127.0.0.1", "1"] } else { &["NO", "ONE"] };
+            self.command(&[&["REPLICAOF"], primary].concat()).await;
+        }
+    }
+
+    /// Another process begins, with the data on its disk or without.
+    pub(super) async fn restart(&mut self, keep_data: bool) {
+        self.started = Timestamp::from_second(self.clock.wall().as_second()).unwrap();
+        self.server.restart(keep_data).await;
+        self.connection = connected(&self.server).await;
+        self.connect_anew();
+        self.only_looks_expire().await;
+    }
+
+    /// The store on a connection that knows of no trouble.
+    pub(super) fn connect_anew(&mut self) -> Arc<dyn Store> {
+        self.store = Arc::new(RedisStore::new(&self.server.info(), &self.namespace, BOUND).keeping(little()));
+        Arc::clone(&self.store)
+    }
+
+    /// What has ended goes when somebody looks at it, and not at any moment before.
+    async fn only_looks_expire(&mut self) {
+        self.command(&["DEBUG", "SET-ACTIVE-EXPIRE", "0"]).await;
+    }
+
+    pub(super) async fn command(&mut self, words: &[&str]) -> Value {
+        let mut command = redis::Cmd::new();
+        command.arg(words);
+        let answer: redis::RedisResult<Value> = command.query_async(&mut self.connection).await;
+        answer.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    pub(super) fn lease(&self, group: &str) -> String {
+        format!("{}:leader:{group}", self.namespace)
+    }
+
+    pub(super) fn part(&self, group: &str, part: &str) -> String {
+        format!("{{{}}}:{part}", self.lease(group))
+    }
+}
+
+async fn connected(server: &RedisServer) -> MultiplexedConnection {
+    let client = redis::Client::open(server.info()).unwrap();
+    client.get_multiplexed_async_connection().await.unwrap()
+}
