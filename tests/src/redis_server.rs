@@ -33,7 +33,8 @@ impl RedisOptions {
     #[cfg(target_os = "linux")]
     pub fn clock(mut self, clock: &crate::HandClock) -> Self {
         self.clock = Some(clock.clone());
-        self
+        // That thread waits until an instant of the wall clock, which here comes at once or never.
+        self.set("jemalloc-bg-thread", "no")
     }
 
     /// Keeps the data over a restart, synced with every write.

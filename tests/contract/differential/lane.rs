@@ -138,6 +138,19 @@ impl Lane {
         answer.unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
+    /// Several in one round trip; an error is an answer.
+    pub(super) async fn pipeline(&mut self, commands: &[&[&str]]) -> Vec<Value> {
+        let mut pipeline = redis::Pipeline::new();
+        pipeline.ignore_errors();
+        for words in commands {
+            let mut command = redis::Cmd::new();
+            command.arg(*words);
+            pipeline.add_command(command);
+        }
+        let answers: Vec<redis::RedisResult<Value>> = pipeline.query_async(&mut self.connection).await.unwrap();
+        answers.into_iter().map(|answer| answer.unwrap_or(Value::Nil)).collect()
+    }
+
     pub(super) fn lease(&self, group: &str) -> String {
         format!("{}:leader:{group}", self.namespace)
     }

@@ -215,19 +215,24 @@ impl Pair<'_> {
             let look = looks.iter().find(|look| look.group == group);
             let (lease, state) = (self.lane.lease(group.as_str()), self.lane.part(group.as_str(), "lease"));
             let fence = self.lane.part(group.as_str(), "fence");
-            let names_one = self.lane.command(&["TYPE", &lease]).await;
-            let holder = if text(&names_one) == "string" {
-                self.lane.command(&["GET", &lease]).await
+            let commands: [&[&str]; 5] = [
+                &["TYPE", &lease],
+                &["GET", &lease],
+                &["PTTL", &lease],
+                &["HGET", &state, "term"],
+                &["GET", &fence],
+            ];
+            let read = self.lane.pipeline(&commands).await;
+            let [kind, holder, left, term, fence] = read.try_into().expect("five answers");
+            let holder = if text(&kind) == "string" {
+                text(&holder)
             } else {
-                Value::Nil
+                String::new()
             };
-            let Value::Int(left) = self.lane.command(&["PTTL", &lease]).await else {
-                panic!("no TTL");
-            };
-            let term = text(&self.lane.command(&["HGET", &state, "term"]).await);
-            let fence = text(&self.lane.command(&["GET", &fence]).await);
+            let Value::Int(left) = left else { panic!("no TTL") };
+            let (term, fence) = (text(&term), text(&fence));
             let number = |text: String| text.parse::<u64>().unwrap_or(0);
-            let told = (text(&holder), number(term), number(fence), u64::try_from(left).ok());
+            let told = (holder, number(term), number(fence), u64::try_from(left).ok());
             let known = look.map_or((String::new(), 0, 0, None), |look| {
                 let holder = look.holder.as_ref().map(ToString::to_string).unwrap_or_default();
                 let left = look.ends_in.map(|left| u64::try_from(left.as_millis()).unwrap());
@@ -242,7 +247,7 @@ fn text(value: &Value) -> String {
     match value {
         Value::BulkString(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Value::SimpleString(text) => text.clone(),
-        Value::Nil => String::new(),
+        Value::Nil | Value::ServerError(_) => String::new(),
         other => panic!("{other:?}"),
     }
 }

@@ -127,10 +127,8 @@ impl Group {
     }
 
     fn is_held_by(&mut self, holder: &Holder, term: u64, now: Moment) -> bool {
-        self.term == term
-            && self
-                .held(now)
-                .is_some_and(|lease| lease.holder.as_ref() == Some(holder))
+        let held = self.held(now).and_then(|lease| lease.holder.as_ref());
+        held == Some(holder) && self.term == term
     }
 
     /// A number above every one before it.
