@@ -426,18 +426,22 @@ impl<'a> Pair<'a> {
         );
         let kinds = match &redis {
             Ok(answer) => kinds(answer),
-            Err(code) => {
-                if code == "READONLY" {
-                    // A connection to a replica is left, and rests.
-                    self.sides[1].0.store = self.lane.connect_anew();
-                }
-                vec![code.clone()]
-            }
+            Err(code) => vec![code.clone()],
         };
         for kind in kinds {
             self.tally.count(operation, kind);
         }
+        if redis.is_err() {
+            self.connect_anew();
+        }
         redis.ok()
+    }
+
+    /// A connection to a replica is left, and rests.
+    fn connect_anew(&mut self) {
+        if self.lane.is_readonly() {
+            self.sides[1].0.store = self.lane.connect_anew();
+        }
     }
 
     fn pass(&mut self, span: Duration) {
@@ -452,6 +456,7 @@ impl<'a> Pair<'a> {
     }
 
     async fn step(&mut self) {
+        self.connect_anew();
         match self.choice.below(106) {
             0..=17 => self.campaign().await,
             18..=24 => self.renew().await,

@@ -65,7 +65,10 @@ impl Lane {
 
     /// A server without data, which was started so long ago.
     pub(super) async fn begin(&mut self, age: Duration) {
-        self.set_readonly(false).await;
+        if self.readonly {
+            self.set_readonly(false).await;
+            self.connect_anew();
+        }
         self.set_full(false).await;
         self.command(&["FLUSHALL"]).await;
         self.clock = Clock::manual(self.started + SignedDuration::try_from(age).unwrap());

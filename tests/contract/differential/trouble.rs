@@ -168,6 +168,7 @@ impl Pair<'_> {
     async fn follow(&mut self) -> Option<String> {
         let readonly = self.choice.chance(50);
         self.lane.set_readonly(readonly).await;
+        self.sides[1].0.store = self.lane.connect_anew();
         self.server.as_ref()?.set_readonly(readonly);
         Some(format!("readonly {readonly}"))
     }

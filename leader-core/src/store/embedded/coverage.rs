@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::{Data, Group, Time};
 use crate::names::JobName;
 use crate::store::coverage::{Absence, AbsenceKind, Cover, KEPT_ABSENCES};
-use crate::store::ledger::JobLedger;
+use crate::store::ledger::{JobLedger, LedgerRecord};
 use crate::store::request::TakeOver;
 
 /// What is kept of each job that the group ever had.
@@ -154,8 +154,19 @@ pub(super) fn rename(group: &mut Group, request: &TakeOver, time: Time<'_>) -> V
         });
         if let Some(old) = old {
             time.frees();
-            if let Some(ledger) = group.jobs.remove(old) {
+            if let Some(mut ledger) = group.jobs.remove(old) {
+                // Records that have outlived the rest of the new one stay, where the old one has none to put in their place.
+                let left = group.jobs.remove(job).unwrap_or_default().records;
+                for ran in [true, false] {
+                    let of_kind = |record: &&LedgerRecord| record.outcome.is_ran() == ran;
+                    if !ledger.records.iter().any(|record| of_kind(&record)) {
+                        ledger.records.extend(left.iter().filter(of_kind).cloned());
+                    }
+                }
                 group.jobs.insert(job.clone(), ledger);
+            }
+            if group.revived.remove(old) {
+                group.revived.insert(job.clone());
             }
             let absences = group.coverage.jobs.remove(old).unwrap_or_default();
             group.coverage.jobs.insert(job.clone(), absences);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Data, Embedded, Group, Hint, Time, ticks};
+use super::{Data, Embedded, Group, Hint, Time, records};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
-use crate::names::{GroupName, JobName};
+use crate::names::{GroupName, Holder, JobName};
 use crate::schedule::missed::MissedReason;
 use crate::store::StoreError;
 use crate::store::ledger::{JobLedger, LedgerRecord};
@@ -168,12 +168,13 @@ fn retire(job: &mut JobLedger, by: &str, time: Time<'_>) {
             fence: 0,
             term: 0,
             instance: by.to_owned(),
+            holder: Holder::from_store(by),
             settled_at: time.wall,
             claimed_at: time.wall,
             error: String::new(),
             tries: 0,
         };
-        ticks::write(job, record);
+        records::write(job, record);
     }
     let ended = job.schedule.take().filter(|schedule| !schedule.text.is_empty());
     if let Some(schedule) = ended {

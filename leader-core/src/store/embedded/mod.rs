@@ -8,6 +8,7 @@ mod lease;
 mod made;
 mod paused;
 mod quarantine;
+mod records;
 mod roster;
 mod schedules;
 #[cfg_attr(
@@ -22,7 +23,7 @@ mod tries;
 mod trim;
 mod unled;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -103,6 +104,8 @@ struct Group {
     /// Since when runs are asked to end because a later tick takes their place.
     replaced: BTreeMap<u64, Moment>,
     jobs: BTreeMap<JobName, JobLedger>,
+    /// Those that were schedules made at run time, and are the program's again: their records are kept with the next claim.
+    revived: BTreeSet<JobName>,
     control: control::Control,
     made: made::Table,
     coverage: coverage::Coverage,
@@ -128,7 +131,8 @@ impl Group {
 
     fn is_held_by(&mut self, holder: &Holder, term: u64, now: Moment) -> bool {
         let held = self.held(now).and_then(|lease| lease.holder.as_ref());
-        held == Some(holder) && self.term == term
+        // No lead has the term 0, whatever was lost.
+        held == Some(holder) && self.term == term && term != 0
     }
 
     /// A number above every one before it.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::control::Control;
-use super::ticks::{unrun, write};
+use super::records::{unrun, write};
 use super::{Group, Time, schedules, tries};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;

@@ -7,8 +7,9 @@ use crate::store::ledger::JobLedger;
 use crate::store::request::{Claim, ClaimBatch, ClaimReply, TakeOver};
 use crate::store::schedules::{EarlierSchedule, KEPT_SCHEDULES, StoredSchedule};
 
-/// The name of a schedule made at run time, which has ended, is that of a job of the program now: it begins anew.
-pub(super) fn revive(job: &mut JobLedger, text: &str, time: Time<'_>) {
+/// The name of a schedule made at run time, which has ended, is that of a job of the program now: it begins anew. Whether it
+/// is so.
+pub(super) fn revive(job: &mut JobLedger, text: &str, time: Time<'_>) -> bool {
     let ended = job.schedule.as_ref().is_some_and(|kept| kept.text.is_empty());
     if ended && !text.is_empty() {
         time.frees();
@@ -17,6 +18,7 @@ pub(super) fn revive(job: &mut JobLedger, text: &str, time: Time<'_>) {
         job.handler = None;
         job.retired = None;
     }
+    ended && !text.is_empty()
 }
 
 /// The schedule in force; where none is kept, the leader's, which as far as anybody knows has been so since the cursor.

@@ -322,6 +322,7 @@ fn lose(group: &mut Group, part: &Part) {
             group.replaced.clear();
         }
         Part::Job(job) => {
+            group.revived.remove(job);
             if let Some(job) = group.jobs.get_mut(job) {
                 let records = std::mem::take(&mut job.records);
                 *job = JobLedger {

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
+use super::records::{close, prolong, unrun, write};
 use super::{Data, Group, Time, coverage, paused, schedules, tries, unled};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
-use crate::names::{Holder, JobName};
+use crate::names::JobName;
 use crate::schedule::missed::MissedReason;
-use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
+use crate::store::ledger::OpenRun;
 use crate::store::request::{
-    Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, Passed, SettleBatch, Settled, TakeOver, TakenOver, Want,
+    Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
 use crate::store::tries::Found;
 use crate::store::unled::UNLED;
@@ -31,7 +30,9 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time<'_>) -> 
     let before = time.is_short().then(|| group.coverage.clone());
     for (name, text) in renamed.iter().zip(&request.schedules) {
         let job = group.jobs.entry(name.clone()).or_default();
-        schedules::revive(job, text, time);
+        if schedules::revive(job, text, time) {
+            group.revived.insert(name.clone());
+        }
         let over = text.is_empty() && job.schedule.as_ref().is_none_or(|kept| kept.text.is_empty());
         if job.cursor.is_none() && !over {
             time.grows();
@@ -99,6 +100,9 @@ fn claim_one(
     stopped: &mut Stopped,
     time: Time<'_>,
 ) -> ClaimReply {
+    if group.revived.remove(&claim.job) {
+        time.frees();
+    }
     settle_dead(group, batch, claim, time);
     let job = group.jobs.entry(claim.job.clone()).or_default();
     let same = |run: &&OpenRun| run.again_at.is_none() && unled::is_own(run, batch) && run.number == claim.number;
@@ -227,48 +231,6 @@ fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time<'_>) -
     ClaimReply::Won { fence }
 }
 
-/// A blackout that goes on is one record, however many of its ticks are settled one by one: whether it was prolonged.
-fn prolong(job: &mut JobLedger, batch: &ClaimBatch, span: &Passed, cursor: Timestamp, time: Time<'_>) -> bool {
-    // The newest of what did not run, as Redis keeps it in a list of its own.
-    let newest = job.records.iter_mut().find(|record| !record.outcome.is_ran());
-    let instance = batch.holder.instance();
-    let goes_on = |record: &&mut LedgerRecord| {
-        let same = (record.outcome, record.term) == (Outcome::Blackout, batch.term) && record.instance == instance;
-        same && record.last == cursor
-    };
-    let Some(record) = newest.filter(goes_on) else {
-        return false;
-    };
-    record.last = span.last;
-    record.count += span.count;
-    (record.settled_at, record.claimed_at) = (time.wall, time.wall);
-    *job.counts.entry(Outcome::Blackout).or_default() += span.count;
-    true
-}
-
-/// A record of ticks that did not run.
-pub(super) fn unrun(
-    batch: &ClaimBatch,
-    (first, last, count): (Timestamp, Timestamp, u64),
-    outcome: Outcome,
-    time: Time<'_>,
-) -> LedgerRecord {
-    LedgerRecord {
-        first,
-        last,
-        count,
-        outcome,
-        origin: Origin::Schedule,
-        fence: 0,
-        term: batch.term,
-        instance: batch.holder.instance().to_owned(),
-        settled_at: time.wall,
-        claimed_at: time.wall,
-        error: String::new(),
-        tries: 0,
-    }
-}
-
 /// Asks the runs of the job to end; those that were asked long ago, and have not, are closed.
 fn replace(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time<'_>) {
     let Some(job) = group.jobs.get_mut(&claim.job) else {
@@ -365,36 +327,4 @@ pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time<'_>) -> Ve
         }
     };
     batch.ends.iter().map(one).collect()
-}
-
-/// Moves a run from the open ones to the records.
-pub(super) fn close(job: &mut JobLedger, fence: u64, ran: Ran, error: String, time: Time<'_>) -> bool {
-    let Some(at) = job.open.iter().position(|run| run.fence == fence) else {
-        return false;
-    };
-    let run = job.open.remove(at);
-    let record = LedgerRecord {
-        first: run.tick,
-        last: run.tick,
-        count: 1,
-        outcome: Outcome::Ran(ran),
-        origin: run.origin,
-        fence,
-        term: run.term,
-        instance: Holder::from_store(&run.instance).instance().to_owned(),
-        settled_at: time.wall,
-        claimed_at: run.claimed_at,
-        error,
-        tries: run.tries,
-    };
-    write(job, record);
-    true
-}
-
-pub(super) fn write(job: &mut JobLedger, record: LedgerRecord) {
-    if record.origin == Origin::Schedule {
-        *job.counts.entry(record.outcome).or_default() += record.count;
-    }
-    // In the order of writing, as Redis keeps them: what was written last is the last to be trimmed.
-    job.records.insert(0, record);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Group, Time, ticks, unled};
+use super::{Group, Time, records, unled};
 use crate::clock::Moment;
 use crate::job::outcome::Ran;
 use crate::job::tick::Origin;
@@ -35,7 +35,7 @@ pub(super) fn end_pauses(job: &mut JobLedger, time: Time<'_>) {
     let pausing: Vec<_> = pausing.map(|run| (run.fence, run.last, run.error.clone())).collect();
     for (fence, last, error) in pausing {
         time.frees();
-        ticks::close(job, fence, last.unwrap_or(Ran::Lost), error, time);
+        records::close(job, fence, last.unwrap_or(Ran::Lost), error, time);
     }
 }
 
