@@ -145,6 +145,12 @@ impl Control {
         self.number
     }
 
+    /// The number of a change of what is made: what people have asked is counted with it.
+    pub(super) fn next_change(&mut self, time: Time<'_>) -> u64 {
+        self.unheeded = false;
+        self.next_number(time)
+    }
+
     /// What is counted with the lead is lost, and what people have asked for is not.
     pub(super) fn lose_numbers(&mut self) {
         (self.number, self.triggered, self.unheeded) = (0, None, true);
@@ -164,11 +170,9 @@ impl Control {
 
     /// Takes back what was asked of a job that ends.
     pub(super) fn withdraw(&mut self, job: &JobName) {
-        let before = self.asked();
         self.pauses.retain(|paused, _| paused.as_ref() != Some(job));
         self.ended.retain(|pause| pause.job.as_ref() != Some(job));
         self.requests.retain(|_, request| request.job != *job);
-        self.unheeded &= self.asked() == before;
     }
 
     /// How much is asked.

@@ -188,7 +188,7 @@ fn retire(job: &mut JobLedger, by: &str, time: Time<'_>) {
 
 /// A change is one of what people ask, and has its number.
 fn next(group: &mut Group, time: Time<'_>) -> u64 {
-    let number = group.control.next_number(time);
+    let number = group.control.next_change(time);
     group.made.number = number;
     number
 }
