@@ -4,7 +4,6 @@
 //! appearance, and at the end of a sequence the leases to the last number. Each sequence follows from its seed alone:
 //! `LEADER_TEST_SEQUENCES` asks for more of them, and `LEADER_TEST_SEED` names the first.
 
-mod lane;
 mod made;
 mod tally;
 mod trouble;
@@ -15,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::lane::Lane;
 use jiff::Timestamp;
-use lane::Lane;
 use leader_core::__seam::{
     Absence, AbsenceKind, Act, ActRequest, Acted, Ask, AskReply, Asked, Beats, Campaign, Claim, ClaimBatch, ClaimReply,
     Claimed, Cover, Deed, EmbeddedServer, End, Enrolled, Entry, Found, Further, Gap, JobLedger, Meets, Overlap, Passed,
@@ -52,7 +51,7 @@ const MID: Duration = Duration::from_secs(3);
 const INSTANT: Duration = Duration::from_millis(1);
 
 /// So little that a sequence trims.
-fn little() -> Keep {
+pub(crate) fn little() -> Keep {
     Keep::default().runs(3).others(4)
 }
 

@@ -271,12 +271,12 @@ impl Asked<'_> {
     fn after_restart(&self, born_in: Option<u64>, seen: Option<i64>, ttl: i64, longest: i64, led: bool) -> i64 {
         // A leader that hands over just before its next renewal has renewed a quarter of a TTL ago.
         let since_renewal = 4 * (seen.unwrap_or(0) + UNSYNCED + ttl - self.now) + ttl;
-        let Some(age) = self.process.age(self.time.exact) else {
-            return since_renewal;
-        };
         if born_in == Some(self.process.id) {
             return 0;
         }
+        let Some(age) = self.process.age(self.time.exact) else {
+            return since_renewal;
+        };
         let since_start = 4 * (longest - age);
         if self.process.appendonly && led {
             since_renewal.min(since_start)

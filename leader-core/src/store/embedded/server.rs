@@ -232,6 +232,12 @@ impl EmbeddedServer {
         self.with_process(|process| process.appendonly = appendonly);
     }
 
+    /// Whether it tells that it keeps an append-only file.
+    #[must_use]
+    pub fn appendonly(&self) -> bool {
+        self.with(|state, _| state.process.as_ref().is_some_and(|process| process.appendonly))
+    }
+
     /// When it is to have been started, by its own clock: a replica may be younger or older than its primary.
     pub fn set_started(&self, started: Timestamp) {
         self.with_process(|process| process.started = started);

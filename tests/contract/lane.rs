@@ -10,27 +10,27 @@ use leader_tests::{HandClock, RedisServer};
 use redis::Value;
 use redis::aio::MultiplexedConnection;
 
-use super::little;
 use crate::bench::BOUND;
+use crate::differential::little;
 
 /// One server, and what moves its clock.
-pub(super) struct Lane {
+pub(crate) struct Lane {
     server: RedisServer,
     hand: HandClock,
     /// The clock of the embedded side; the server's shows the same.
-    pub(super) clock: Clock,
+    pub(crate) clock: Clock,
     connection: MultiplexedConnection,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) namespace: Namespace,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) namespace: Namespace,
     /// When the server was started, as it counts: in whole seconds.
     started: Timestamp,
-    pub(super) appendonly: bool,
+    pub(crate) appendonly: bool,
     full: bool,
     readonly: bool,
 }
 
 impl Lane {
-    pub(super) async fn start(appendonly: bool) -> Self {
+    pub(crate) async fn start(appendonly: bool) -> Self {
         let began: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
         let hand = HandClock::at(began);
         let mut options = RedisServer::options()
@@ -64,7 +64,7 @@ impl Lane {
     }
 
     /// A server without data, which was started so long ago.
-    pub(super) async fn begin(&mut self, age: Duration) {
+    pub(crate) async fn begin(&mut self, age: Duration) {
         if self.readonly {
             self.set_readonly(false).await;
             self.connect_anew();
@@ -75,29 +75,29 @@ impl Lane {
         self.hand.set(self.clock.wall());
     }
 
-    pub(super) fn pass(&self, span: Duration) {
+    pub(crate) fn pass(&self, span: Duration) {
         self.clock.advance(span);
         self.hand.set(self.clock.wall());
     }
 
-    pub(super) fn step_clock(&self, by: SignedDuration) {
+    pub(crate) fn step_clock(&self, by: SignedDuration) {
         self.clock.step_wall(by);
         self.hand.set(self.clock.wall());
     }
 
-    pub(super) fn started(&self) -> Timestamp {
+    pub(crate) fn started(&self) -> Timestamp {
         self.started
     }
 
-    pub(super) fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         self.full || self.readonly
     }
 
-    pub(super) fn is_readonly(&self) -> bool {
+    pub(crate) fn is_readonly(&self) -> bool {
         self.readonly
     }
 
-    pub(super) async fn set_full(&mut self, full: bool) {
+    pub(crate) async fn set_full(&mut self, full: bool) {
         if self.full != full {
             self.full = full;
             let limit = if full { "1" } else { "0" };
@@ -105,7 +105,7 @@ impl Lane {
         }
     }
 
-    pub(super) async fn set_readonly(&mut self, readonly: bool) {
+    pub(crate) async fn set_readonly(&mut self, readonly: bool) {
         if self.readonly != readonly {
             self.readonly = readonly;
             // Nobody serves there: it keeps what it has, and takes no writes.
@@ -115,7 +115,7 @@ impl Lane {
     }
 
     /// Another process begins, with the data on its disk or without.
-    pub(super) async fn restart(&mut self, keep_data: bool) {
+    pub(crate) async fn restart(&mut self, keep_data: bool) {
         self.started = Timestamp::from_second(self.clock.wall().as_second()).unwrap();
         self.server.restart(keep_data).await;
         self.connection = connected(&self.server).await;
@@ -124,7 +124,7 @@ impl Lane {
     }
 
     /// The store on a connection that knows of no trouble.
-    pub(super) fn connect_anew(&mut self) -> Arc<dyn Store> {
+    pub(crate) fn connect_anew(&mut self) -> Arc<dyn Store> {
         self.store = Arc::new(RedisStore::new(&self.server.info(), &self.namespace, BOUND).keeping(little()));
         Arc::clone(&self.store)
     }
@@ -134,7 +134,7 @@ impl Lane {
         self.command(&["DEBUG", "SET-ACTIVE-EXPIRE", "0"]).await;
     }
 
-    pub(super) async fn command(&mut self, words: &[&str]) -> Value {
+    pub(crate) async fn command(&mut self, words: &[&str]) -> Value {
         let mut command = redis::Cmd::new();
         command.arg(words);
         let answer: redis::RedisResult<Value> = command.query_async(&mut self.connection).await;
@@ -142,7 +142,7 @@ impl Lane {
     }
 
     /// Several in one round trip; an error is an answer.
-    pub(super) async fn pipeline(&mut self, commands: &[&[&str]]) -> Vec<Value> {
+    pub(crate) async fn pipeline(&mut self, commands: &[&[&str]]) -> Vec<Value> {
         let mut pipeline = redis::Pipeline::new();
         pipeline.ignore_errors();
         for words in commands {
@@ -154,11 +154,11 @@ impl Lane {
         answers.into_iter().map(|answer| answer.unwrap_or(Value::Nil)).collect()
     }
 
-    pub(super) fn lease(&self, group: &str) -> String {
+    pub(crate) fn lease(&self, group: &str) -> String {
         format!("{}:leader:{group}", self.namespace)
     }
 
-    pub(super) fn part(&self, group: &str, part: &str) -> String {
+    pub(crate) fn part(&self, group: &str, part: &str) -> String {
         format!("{{{}}}:{part}", self.lease(group))
     }
 }
