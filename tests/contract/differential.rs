@@ -30,7 +30,7 @@ use tally::Tally;
 
 use crate::bench::{Bench, LONG, after, group, holder, job, process};
 
-const SEQUENCES: u64 = 400;
+const SEQUENCES: u64 = 800;
 /// A long sequence; most are a tenth of it and less.
 const LENGTH: usize = 160;
 /// The last one is mostly made at run time.

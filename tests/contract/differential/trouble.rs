@@ -13,7 +13,9 @@ use crate::bench::{LONG, job};
 impl Pair<'_> {
     pub(super) async fn trouble(&mut self) {
         let group = self.choice.of(&self.groups.clone()).clone();
+        let rolls_back = self.saved.is_some() && self.choice.chance(25);
         let what = match self.choice.below(100) {
+            _ if rolls_back => self.restart().await,
             0..=39 => self.wait(),
             40..=46 => self.step_clock(),
             47..=62 => self.lose(&group).await,
@@ -21,7 +23,7 @@ impl Pair<'_> {
             68..=76 => self.write_lease(&group).await,
             77..=86 => self.run_full().await,
             87..=92 => self.follow().await,
-            93..=98 => self.save().await,
+            93..=97 => self.save().await,
             _ => self.restart().await,
         };
         let Some(what) = what else { return };
@@ -175,7 +177,7 @@ impl Pair<'_> {
 
     /// What a later restart may roll back to.
     async fn save(&mut self) -> Option<String> {
-        if self.lane.appendonly || self.lane.is_short() || !self.choice.chance(10) {
+        if self.lane.appendonly || self.lane.is_short() || !self.choice.chance(30) {
             return None;
         }
         self.lane.command(&["SAVE"]).await;
@@ -184,14 +186,16 @@ impl Pair<'_> {
     }
 
     async fn restart(&mut self) -> Option<String> {
-        let kind = self.choice.below(3);
-        let (short, may) = (self.lane.is_short(), self.choice.chance(40));
+        let kind = self.choice.below(4);
+        // A new process takes as long as some hundred questions.
+        let may = self.choice.chance(if self.saved.is_some() { 100 } else { 20 });
+        let short = self.lane.is_short();
         if short || !may {
             return None;
         }
         let (word, left) = match kind {
             0 => ("nothing", Left::Nothing),
-            1 if self.saved.is_some() => ("as of earlier", Left::AsOf(self.saved.clone()?)),
+            1.. if self.saved.is_some() => ("as of earlier", Left::AsOf(self.saved.clone()?)),
             _ => ("everything", Left::Everything),
         };
         if word == "everything" && !self.lane.appendonly {
