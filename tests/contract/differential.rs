@@ -693,14 +693,7 @@ impl<'a> Pair<'a> {
         (group, holder, term): (GroupName, Holder, Option<Minted>),
         asked: Vec<&'static str>,
     ) -> bool {
-        let made = !self.choice.chance(10);
-        let schedules: Vec<_> = asked
-            .iter()
-            .map(|name| match *self.choice.of(&SCHEDULES) {
-                _ if made && *name == MADE => "",
-                text => text,
-            })
-            .collect();
+        let schedules = self.schedules_of(&asked);
         let version = *self.choice.of(&VERSIONS);
         let elsewhere = self.elsewhere();
         // Seldom, so that jobs have a past of their own.
@@ -793,6 +786,16 @@ impl<'a> Pair<'a> {
             self.kept.insert((group.clone(), name), kept.text);
         }
         led && asked.len() > 1
+    }
+
+    /// What a program has: none where a schedule is made at run time.
+    fn schedules_of(&mut self, asked: &[&str]) -> Vec<&'static str> {
+        let made = !self.choice.chance(10);
+        let one = |name: &&str| match *self.choice.of(&SCHEDULES) {
+            _ if made && *name == MADE => "",
+            text => text,
+        };
+        asked.iter().map(one).collect()
     }
 
     /// What others have, as the leader knows it.
