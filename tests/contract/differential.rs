@@ -466,7 +466,7 @@ impl<'a> Pair<'a> {
             72..=85 => self.settle().await,
             86..=89 => self.beat().await,
             90..=91 => self.enrol().await,
-            92 => self.cover().await,
+            92 | 97 | 98 => self.cover().await,
             93..=96 => self.act().await,
             100..=105 => self.make().await,
             _ => self.compare_ledgers().await,

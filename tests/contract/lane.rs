@@ -165,5 +165,12 @@ impl Lane {
 
 async fn connected(server: &RedisServer) -> MultiplexedConnection {
     let client = redis::Client::open(server.info()).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap()
+    // What it saves is synced to a disk that others use too.
+    let config = redis::AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(6 * BOUND))
+        .set_response_timeout(Some(6 * BOUND));
+    client
+        .get_multiplexed_async_connection_with_config(&config)
+        .await
+        .unwrap()
 }

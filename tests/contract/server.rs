@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use leader_core::__seam::{
-    ActRequest, Claimed, Deed, EmbeddedServer, Gap, Left, MakeRequest, Making, Oddity, Part, Renewed, Snapshot, Store,
-    TakenOver, Verdict, Want, Writer, Written, in_namespace,
+    ActRequest, Claimed, Cover, Deed, EmbeddedServer, Gap, Left, MakeRequest, Making, Oddity, Part, Renewed, Snapshot,
+    Store, TakenOver, Verdict, Want, Writer, Written, in_namespace,
 };
 use leader_core::testing::__server_on;
-use leader_core::{Clock, Holder, Namespace, Ran, StoreErrorKind};
+use leader_core::{AbsenceKind, Clock, Holder, Namespace, Ran, StoreErrorKind};
 
 use crate::bench::{Bench, LONG, after, claim, group, holder};
 use crate::lane::Lane;
@@ -64,6 +64,7 @@ on_each_server!(
     a_lease_that_was_taken_away_is_waited_for_until_its_end,
     an_own_lease_lasts_no_longer_than_it_was_granted_for,
     a_clock_that_is_set_forward_ends_leases_early,
+    a_lead_ends_when_it_is_given_back_or_its_lease_ends,
     a_foreign_holder_is_respected,
     a_key_without_an_end_or_of_another_type_is_never_taken,
     a_lost_counter_still_rises,
@@ -356,11 +357,23 @@ async fn a_hand_over_on_a_server_that_was_just_restarted_waits(mut machine: Mach
 /// An append-only file loses two seconds at the most, of which a candidate that knows of a later term tells that they mattered; a
 /// snapshot may have lost anything.
 async fn what_a_restarted_server_may_have_forgotten_is_waited_for(mut machine: Machine) {
-    let term = machine.bench.acquire_for(&holder("a"), TTL).await;
+    let (a, b) = (holder("a"), holder("b"));
+    let since_start = TTL + Duration::from_secs(1);
+    let lost = machine.bench.acquire_for(&a, TTL).await;
+    machine.pass(TTL + INSTANT);
+    machine.restart(true).await;
+    // The last renewal that it may have forgotten, of a lease that was handed over a quarter of a TTL after it.
+    let since_renewal = Duration::from_millis(2_000 + 2_500 - 1);
+    let expected = if machine.appendonly() {
+        since_renewal
+    } else {
+        since_start
+    };
+    assert_eq!(machine.quarantined(&a, lost).await, expected);
+    machine.pass(expected);
+    let term = machine.acquires(&a, lost).await;
     machine.pass(2 * TTL);
     machine.restart(true).await;
-    let b = holder("b");
-    let since_start = TTL + Duration::from_secs(1);
     assert_eq!(machine.quarantined(&b, term + 1).await, since_start);
     if machine.appendonly() {
         // Its outage was longer than any trust, as far as anybody knows.
@@ -499,6 +512,46 @@ async fn a_clock_that_is_set_forward_ends_leases_early(machine: Machine) {
     );
 }
 
+/// What its leader lacked is covered from then on.
+async fn a_lead_ends_when_it_is_given_back_or_its_lease_ends(machine: Machine) {
+    let (a, b) = (holder("a"), holder("b"));
+    let mut term = 0;
+    for gives_back in [true, false] {
+        term = machine.bench.acquire_for(&a, TTL).await.max(term);
+        machine.bench.take_over(&a, term, &["job", "other"]).await;
+        let cover = Cover {
+            group: machine.bench.group.clone(),
+            holder: a.clone(),
+            term,
+            jobs: vec![crate::bench::job("job")],
+            elsewhere: Some(vec![crate::bench::job("other")]),
+        };
+        assert!(machine.bench.store.cover(cover).await.unwrap());
+        let began = machine.clock.wall();
+        let mut led_for = TTL;
+        machine.pass(TTL / 2);
+        if gives_back {
+            machine.bench.release(&a, term, None).await;
+            led_for = TTL / 2;
+        }
+        machine.pass(TTL);
+        term = machine.acquires(&b, term).await;
+        let TakenOver::Yours { absences, .. } = machine.bench.take_over(&b, term, &["other"]).await else {
+            panic!("not yours");
+        };
+        let last = absences[0].last().unwrap();
+        let until = began + SignedDuration::try_from(led_for).unwrap();
+        assert_eq!(
+            (last.kind, last.until),
+            (AbsenceKind::Uncovered, Some(until)),
+            "{absences:?}"
+        );
+        machine.bench.release(&b, term, None).await;
+        // The other one settles nothing meanwhile.
+        machine.pass(INSTANT);
+    }
+}
+
 async fn a_foreign_holder_is_respected(mut machine: Machine) {
     let (a, foreign) = (holder("a"), Holder::from_store("pod-7"));
     let term = machine.bench.acquire_for(&a, TTL).await;
@@ -521,7 +574,7 @@ async fn a_foreign_holder_is_respected(mut machine: Machine) {
     let [absence] = absences[0].as_slice() else {
         panic!("{absences:?}")
     };
-    assert_eq!(absence.kind, leader_core::AbsenceKind::ForeignLeader);
+    assert_eq!(absence.kind, AbsenceKind::ForeignLeader);
     // It may have led from the last renewal on.
     assert_eq!((absence.from, cursors[0]), (cursor, cursor));
     let until = absence.until.unwrap();
