@@ -220,6 +220,12 @@ impl Control {
         self.ended = control::ended(std::mem::take(&mut self.ended).into_iter().chain(pause), now);
     }
 
+    /// The pauses of a job that nobody has ended. One that was ended is over, also for a clock that was set back to before its end.
+    pub(super) fn standing_pauses_of(&self, job: &JobName) -> impl Iterator<Item = &Pause> {
+        let all = self.pauses.values().filter(|_| !self.unheeded);
+        all.filter(move |pause| pause.concerns(job))
+    }
+
     /// The pauses that speak for a job, over or not.
     pub(super) fn pauses_of(&self, job: &JobName) -> impl Iterator<Item = &Pause> {
         let all = self.pauses.values().chain(&self.ended).filter(|_| !self.unheeded);

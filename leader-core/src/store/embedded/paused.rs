@@ -77,7 +77,7 @@ pub(super) fn labels(control: &Control, claim: &Claim, scheduled: bool) -> Vec<O
 fn in_force(control: &Control, claim: &Claim, now: Timestamp) -> (Option<Option<Timestamp>>, Option<Timestamp>) {
     let in_force = |pause: &&Pause| pause.until.is_none_or(|until| now < until);
     let (mut held, mut skipping) = (None, None);
-    for pause in control.pauses_of(&claim.job).filter(in_force) {
+    for pause in control.standing_pauses_of(&claim.job).filter(in_force) {
         if pause.gap == Gap::Owed {
             held = Some(match held {
                 Some(ends) => pause.until.zip(ends).map(|(a, b): (Timestamp, Timestamp)| a.max(b)),

@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use jiff::Timestamp;
 
 use super::server::Process;
-use super::{Data, Embedded};
+use super::{Data, Embedded, Lease};
 use crate::clock::Moment;
 use crate::names::Namespace;
 use crate::store::error::StoreError;
@@ -141,13 +141,16 @@ impl Embedded {
         };
         let before = (writes.full || writes.readonly).then(|| data.clone());
         let answer = step(data, self.time(process.as_ref(), &writes));
-        match (writes.refused.get(), before) {
-            (Some(code), Some(before)) => {
-                *data = before;
-                Err(StoreError::refused(code))
-            }
-            _ => Ok(answer),
+        let Some(mut before) = before else {
+            return Ok(answer);
+        };
+        let refused = writes.refused.get();
+        if refused.is_some() {
+            std::mem::swap(data, &mut before);
         }
+        let now = self.time(process.as_ref(), &writes).moment;
+        keep_looks(data, &before, refused.is_some(), writes.readonly, now);
+        refused.map_or(Ok(answer), |code| Err(StoreError::refused(code)))
     }
 
     fn time<'a>(&self, process: Option<&'a Process>, writes: &'a Writes) -> Time<'a> {
@@ -160,6 +163,24 @@ impl Embedded {
             wall,
             process,
             writes,
+        }
+    }
+}
+
+/// Who looks at a lease that has ended takes it away, whatever else is refused; on a replica nobody does. `other` is what `data` was before
+/// the step, or what the step would have made of it.
+fn keep_looks(data: &mut Data, other: &Data, refused: bool, readonly: bool, now: Moment) {
+    for (name, group) in &mut data.groups {
+        let Some(other) = other.groups.get(name) else {
+            continue;
+        };
+        let has_ended = |lease: &&Lease| now >= lease.ends;
+        if readonly && !refused {
+            if let (None, Some(ended)) = (&group.lease, other.lease.as_ref().filter(has_ended)) {
+                (group.lease, group.vacant) = (Some(ended.clone()), other.vacant);
+            }
+        } else if !readonly && other.lease.as_ref().filter(has_ended).is_none() {
+            group.held(now);
         }
     }
 }
