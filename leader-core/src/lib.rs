@@ -71,6 +71,7 @@ pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 #[cfg(feature = "testing")]
 pub mod __seam {
     pub use crate::schedule::planner;
+    pub use crate::store::embedded::server::{EmbeddedServer, GroupLook, JobLook, Left, Part, Snapshot, Written};
     pub use crate::store::ledger::KEPT;
     #[cfg(feature = "redis")]
     pub use crate::store::redis::{Connection, RedisStore, Subscription, parse};

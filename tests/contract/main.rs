@@ -8,10 +8,13 @@ mod cases;
 mod control;
 mod coverage;
 mod dead_runs;
+#[cfg(target_os = "linux")]
 mod differential;
 mod garbage;
 mod ghosts;
 mod heard;
+#[cfg(target_os = "linux")]
+mod lane;
 mod leases;
 mod ledger;
 mod made;
@@ -24,6 +27,8 @@ mod requests;
 mod roster;
 mod round_trips;
 mod schedules;
+#[cfg(target_os = "linux")]
+mod server;
 mod ticks;
 mod tries;
 mod trimming;

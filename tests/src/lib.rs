@@ -4,6 +4,8 @@ mod certificates;
 pub mod checker;
 pub mod dice;
 mod eventually;
+#[cfg(target_os = "linux")]
+mod hand_clock;
 mod postgres_server;
 mod proxy;
 mod redis_server;
@@ -11,6 +13,8 @@ mod requests;
 
 pub use certificates::Certificates;
 pub use eventually::eventually;
+#[cfg(target_os = "linux")]
+pub use hand_clock::HandClock;
 pub use postgres_server::PostgresServer;
 pub use proxy::{Direction, Proxy};
 pub use redis_server::{RedisOptions, RedisServer};

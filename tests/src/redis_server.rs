@@ -24,9 +24,19 @@ pub struct RedisOptions {
     directives: Vec<(String, String)>,
     password: Option<String>,
     certificates: Option<Certificates>,
+    #[cfg(target_os = "linux")]
+    clock: Option<crate::HandClock>,
 }
 
 impl RedisOptions {
+    /// Has a wall clock of its own, which stands until it is moved.
+    #[cfg(target_os = "linux")]
+    pub fn clock(mut self, clock: &crate::HandClock) -> Self {
+        self.clock = Some(clock.clone());
+        // That thread waits until an instant of the wall clock, which here comes at once or never.
+        self.set("jemalloc-bg-thread", "no")
+    }
+
     /// Keeps the data over a restart, synced with every write.
     pub fn appendonly(self, on: bool) -> Self {
         let value = if on { "yes" } else { "no" };
@@ -302,7 +312,12 @@ impl RedisServer {
         std::fs::write(&file, self.configuration()).expect("the directory is writable");
         let _ = std::fs::remove_file(self.control());
         let binary = std::env::var(BINARY).unwrap_or_else(|_| "redis-server".to_owned());
-        let mut child = Command::new(&binary)
+        let mut command = Command::new(&binary);
+        #[cfg(target_os = "linux")]
+        if let Some(clock) = &self.options.clock {
+            clock.give_to(&mut command);
+        }
+        let mut child = command
             .arg(&file)
             .stdin(Stdio::null())
             .stdout(Stdio::null())

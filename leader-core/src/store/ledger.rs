@@ -193,6 +193,8 @@ pub struct LedgerRecord {
     pub term: u64,
     /// The instance that ran or settled it.
     pub instance: String,
+    /// The process that did.
+    pub(crate) holder: Holder,
     /// When it was settled, by the server's clock.
     pub settled_at: Timestamp,
     /// When the run was claimed; as `settled_at` without a run.

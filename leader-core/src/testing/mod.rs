@@ -22,6 +22,7 @@ use crate::job::tick::{Inner, Origin, Tick};
 use crate::names::{DEFAULT_GROUP, GroupName, JobName};
 use crate::runtime::engine::Request;
 use crate::store::embedded::Embedded;
+use crate::store::embedded::server::EmbeddedServer;
 
 #[doc(inline)]
 pub use crate::assert_ticks;
@@ -196,6 +197,13 @@ pub fn __step_wall(instance: &Instance, by: jiff::SignedDuration) {
 #[must_use]
 pub fn __embedded_on(clock: Clock) -> Embedded {
     Embedded::with_clock(clock)
+}
+
+/// An embedded store that is a server of its own: it restarts, forgets and fills up, and has the quarantine of one.
+#[doc(hidden)]
+#[must_use]
+pub fn __server_on(clock: Clock) -> EmbeddedServer {
+    EmbeddedServer::on(clock)
 }
 
 /// Makes the framework's own work of an instance panic: every lead is lost, and it is started again after a pause. One that

@@ -3,7 +3,7 @@
 use leader_core::__seam::{MadeEntry, MadeReply, MakeRequest, Making, Writer};
 use leader_core::GroupName;
 
-use super::{INSTANT, JOBS, Pair, SCHEDULES, VERSIONS, both};
+use super::{JOBS, Pair, SCHEDULES, VERSIONS, both, refused};
 use crate::bench::job;
 
 /// What is kept, without what a store makes up.
@@ -16,7 +16,7 @@ struct Entry {
     payload: Option<String>,
 }
 
-impl Pair {
+impl Pair<'_> {
     pub(super) async fn make(&mut self) {
         let group = self.choice.of(&self.groups.clone()).clone();
         // Mostly the one that is no job of the program.
@@ -25,6 +25,7 @@ impl Pair {
         let schedule = *self.choice.of(&SCHEDULES);
         let (handler, payload) = (*self.choice.of(&["a", "b"]), *self.choice.of(&["1", "{\"b\":2}"]));
         let version = *self.choice.of(&VERSIONS);
+        self.pass_some();
         let mut answers = Vec::new();
         for (bench, names) in &mut self.sides {
             let what = match kind {
@@ -43,9 +44,7 @@ impl Pair {
                 by: "ann".to_owned(),
                 writer: Writer::new(version, "2026f"),
             };
-            // Two changes within one millisecond are at the same instant, in one store and not in the other.
-            tokio::time::sleep(INSTANT * 2).await;
-            answers.push(match bench.store.make(request).await.unwrap() {
+            let told = bench.store.make(request).await.map(|reply| match reply {
                 // What is forgotten changes nothing, and has no instant of its own.
                 MadeReply::Done { number, .. } if kind > 8 => ("done", names.act(&group, number), None, false),
                 MadeReply::Done { number, at, new } => {
@@ -56,14 +55,15 @@ impl Pair {
                 MadeReply::Taken => ("taken", None, None, false),
                 MadeReply::Full { .. } => ("full", None, None, false),
             });
+            answers.push(told.map_err(|error| refused(&error)));
         }
         let what = format!("make {group} {name} {kind} {handler} {schedule} {payload} {version:?}");
-        self.agree(&what, both(answers));
+        self.agree_on("make", &what, both(answers), |(word, ..)| vec![(*word).to_owned()]);
         self.compare_made(&group).await;
         self.compare_control(&group).await;
     }
 
-    async fn compare_made(&mut self, group: &GroupName) {
+    pub(super) async fn compare_made(&mut self, group: &GroupName) {
         let after = self.choice.chance(50);
         let mut answers = Vec::new();
         for (bench, names) in &mut self.sides {
@@ -89,9 +89,9 @@ impl Pair {
                 payload: entry.payload.map(|payload| payload.to_string()),
             };
             let entries: Vec<_> = read.entries.into_iter().map(entry).collect();
-            answers.push((names.act(group, read.up_to), entries));
+            answers.push(Ok((names.act(group, read.up_to), entries)));
         }
-        self.agree(&format!("made {group}"), both(answers));
+        self.agree("made", &format!("made {group}"), both(answers));
         self.log.pop();
     }
 }

@@ -13,6 +13,7 @@ fn record(second: i64, outcome: Outcome, origin: Origin) -> LedgerRecord {
         fence: 1,
         term: 1,
         instance: "a".to_owned(),
+        holder: crate::names::Holder::from_store("a#0000000000000007"),
         settled_at: at,
         claimed_at: at,
         error: String::new(),

@@ -13,9 +13,11 @@ use crate::store::control::{
 use crate::store::request::{Claim, Want};
 
 /// What is in force and open in a group.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Control {
     pub(super) number: u64,
+    /// Whether claims have lost sight of what is asked, until it is counted anew.
+    unheeded: bool,
     triggered: Option<Timestamp>,
     pauses: BTreeMap<Option<JobName>, Pause>,
     /// Those that are over, and still speak for ticks that nobody has decided.
@@ -24,11 +26,11 @@ pub(super) struct Control {
     acts: VecDeque<Act>,
 }
 
-pub(super) fn act(data: &mut Data, request: ActRequest, time: Time) -> Acted {
+pub(super) fn act(data: &mut Data, request: ActRequest, time: Time<'_>) -> Acted {
     let group = data.groups.entry(request.group).or_default();
     let job = request.job.map(|job| group.coverage.goes_on_as(&job));
     let control = &mut group.control;
-    control.drop_ended(time.wall);
+    control.drop_ended(time);
     let (by, reason) = (request.by, request.reason);
     let untimely = match request.deed {
         Deed::Pause { until, .. } => until.is_some_and(|until| until <= time.wall),
@@ -51,7 +53,13 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time) -> Acted {
     if !exists {
         return Acted::Nothing;
     }
+    match request.deed {
+        Deed::Trigger | Deed::Backfill { .. } => time.grows(),
+        // What is there is taken away first, whether anything is.
+        _ => time.frees(),
+    }
     let number = control.next_number(time);
+    control.unheeded = false;
     let (mut at, mut before) = (time.wall, None);
     let wish = |control: &mut Control, origin, from, to, at| {
         let Some(job) = job.clone() else { return };
@@ -112,7 +120,7 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time) -> Acted {
     Acted::Done { number, at, before }
 }
 
-pub(super) fn control(data: &Data, group: &GroupName, time: Time) -> GroupControl {
+pub(super) fn control(data: &Data, group: &GroupName, time: Time<'_>) -> GroupControl {
     let Some(group) = data.groups.get(group) else {
         return GroupControl::default();
     };
@@ -131,10 +139,33 @@ pub(super) fn control(data: &Data, group: &GroupName, time: Time) -> GroupContro
 
 impl Control {
     /// The number of the next act: above all before it.
-    pub(super) fn next_number(&mut self, time: Time) -> u64 {
+    pub(super) fn next_number(&mut self, time: Time<'_>) -> u64 {
         let micros = u64::try_from(time.exact.as_microsecond()).unwrap_or(0);
         self.number = (self.number + 1).max(micros);
         self.number
+    }
+
+    /// The number of a change of what is made: what people have asked is counted with it.
+    pub(super) fn next_change(&mut self, time: Time<'_>) -> u64 {
+        self.unheeded = false;
+        self.next_number(time)
+    }
+
+    /// What is counted with the lead is lost, and what people have asked for is not.
+    pub(super) fn lose_numbers(&mut self) {
+        (self.number, self.triggered, self.unheeded) = (0, None, true);
+    }
+
+    /// Whoever has lost the numbers did not mean what people have asked for, and made: it is counted and told anew.
+    pub(super) fn recount(&mut self, made: &mut u64, any_made: bool, time: Time<'_>) {
+        if self.number == 0 && (self.asked() > 0 || any_made) {
+            time.grows();
+            self.next_number(time);
+            self.unheeded = false;
+            if any_made {
+                *made = self.number;
+            }
+        }
     }
 
     /// Takes back what was asked of a job that ends.
@@ -144,8 +175,14 @@ impl Control {
         self.requests.retain(|_, request| request.job != *job);
     }
 
+    /// How much is asked.
+    fn asked(&self) -> usize {
+        self.pauses.len() + self.ended.len() + self.requests.len()
+    }
+
     /// A job goes on under another name.
     pub(super) fn rename(&mut self, old: &JobName, new: &JobName) {
+        self.unheeded &= self.asked() == 0;
         if let Some(pause) = self.pauses.remove(&Some(old.clone())) {
             let job = Some(new.clone());
             self.pauses.entry(job.clone()).or_insert(Pause { job, ..pause });
@@ -158,12 +195,16 @@ impl Control {
         }
     }
 
-    fn drop_ended(&mut self, now: Timestamp) {
+    fn drop_ended(&mut self, time: Time<'_>) {
+        let now = time.wall;
         let in_force = |pause: &Pause| pause.until.is_none_or(|until| now < until);
         let (kept, over): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.pauses)
             .into_iter()
             .partition(|(_, pause)| in_force(pause));
         self.pauses = kept;
+        if !over.is_empty() {
+            time.frees();
+        }
         self.ended = control::ended(
             std::mem::take(&mut self.ended).into_iter().chain(over.into_values()),
             now,
@@ -179,15 +220,22 @@ impl Control {
         self.ended = control::ended(std::mem::take(&mut self.ended).into_iter().chain(pause), now);
     }
 
+    /// The pauses of a job that nobody has ended. One that was ended is over, also for a clock that was set back to before its end.
+    pub(super) fn standing_pauses_of(&self, job: &JobName) -> impl Iterator<Item = &Pause> {
+        let all = self.pauses.values().filter(|_| !self.unheeded);
+        all.filter(move |pause| pause.concerns(job))
+    }
+
     /// The pauses that speak for a job, over or not.
     pub(super) fn pauses_of(&self, job: &JobName) -> impl Iterator<Item = &Pause> {
-        let all = self.pauses.values().chain(&self.ended);
+        let all = self.pauses.values().chain(&self.ended).filter(|_| !self.unheeded);
         all.filter(move |pause| pause.concerns(job))
     }
 
     /// Whether the request still asks for this run.
     pub(super) fn asks_for(&self, claim: &Claim, meets: Meets) -> bool {
-        self.requests.get(&meets.request).is_some_and(|request| {
+        let request = self.requests.get(&meets.request).filter(|_| !self.unheeded);
+        request.is_some_and(|request| {
             request.job == claim.job
                 && claim.want == Want::Extra(request.origin)
                 && request.from <= claim.tick
@@ -197,10 +245,14 @@ impl Control {
     }
 
     /// A run of the request is begun.
-    pub(super) fn met(&mut self, meets: Meets, tick: Timestamp) {
+    pub(super) fn met(&mut self, meets: Meets, claim: &Claim, time: Time<'_>) {
         match self.requests.get_mut(&meets.request) {
-            Some(request) if meets.more && request.origin == Origin::Backfill => request.done = Some(tick),
+            Some(request) if meets.more && request.origin == Origin::Backfill => {
+                time.grows();
+                request.done = Some(claim.tick);
+            }
             _ => {
+                time.frees();
                 self.requests.remove(&meets.request);
             }
         }

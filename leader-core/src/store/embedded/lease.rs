@@ -1,17 +1,18 @@
 //! Leases: the steps of `campaign.lua`, `renew.lua`, `release.lua` and `beat.lua`.
 //!
-//! A store that was born with its process and dies with it needs no quarantine: no leader of an earlier life can believe.
+//! A store that was born with its process and dies with it needs no quarantine: no leader of an earlier life can believe. One that was made as a
+//! server outlives its fleets, and has `quarantine` in place of the campaign here.
 
-use super::{Data, Lease, Time};
+use super::{Data, Lease, Time, quarantine, step};
+use crate::clock::Moment;
 use crate::names::Holder;
-use crate::store::request::{
-    Ask, AskReply, Beats, Campaign, Campaigned, Release, Renewal, Renewed, Replaced, Told, Verdict,
-};
+use crate::store::request::{Ask, AskReply, Beats, Campaign, Campaigned, Release, Renewal, Renewed, Verdict};
 
-pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campaigned {
+pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time<'_>) -> Campaigned {
     let group = data.groups.entry(request.group.clone()).or_default();
     let term = group.term;
-    let held = group.held(time.moment).map(|lease| (lease.holder.clone(), lease.ends));
+    let held = group.held(time.moment);
+    let held = held.and_then(|lease| Some((lease.holder.clone()?, lease.ends)));
     let same_id = |holder: &Holder| holder.instance() == request.holder.instance();
     let is_own = |holder: &Holder| *holder == request.holder || (request.only_one && same_id(holder));
     if let Some((holder, ends)) = &held
@@ -38,7 +39,7 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
         time.wall
     } else {
         let since = jiff::SignedDuration::try_from(time.moment.since(vacant)).unwrap_or_default();
-        super::whole_millis(time.exact.checked_sub(since).unwrap_or(time.exact))
+        step::whole_millis(time.exact.checked_sub(since).unwrap_or(time.exact))
     };
     let rest = (vacant + request.yields).since(time.moment);
     if held.is_none() && !rest.is_zero() {
@@ -48,12 +49,13 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
             oddity: None,
         };
     }
-    let term = group.mint(request.known, time.wall);
+    let term = group.mint(request.known, time.exact);
     group.term = term;
     group.lease = Some(Lease {
-        holder: request.holder.clone(),
+        holder: Some(request.holder.clone()),
         ends: time.moment + request.ttl,
     });
+    group.marks.granted(&request.holder);
     group.vacant = None;
     group.asked = None;
     group.coverage.led_until = Some(led_until);
@@ -67,17 +69,20 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time) -> Campa
     }
 }
 
-pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time) -> Renewed {
+pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time<'_>) -> Renewed {
     let group = data.groups.entry(renewal.group.clone()).or_default();
     let term = group.term;
     if !group.is_held_by(&renewal.holder, renewal.term, time.moment) {
-        let holder = group.held(time.moment).map(|lease| lease.holder.clone());
+        let holder = group.held(time.moment).and_then(|lease| lease.holder.clone());
         return Renewed::NotYours { holder, term };
     }
+    // First, so that one without memory takes it.
+    time.frees();
     group.lease = Some(Lease {
-        holder: renewal.holder.clone(),
-        ends: time.moment + renewal.ttl,
+        holder: Some(renewal.holder.clone()),
+        ends: ends(renewal.ttl, time),
     });
+    group.marks.renewed(renewal.ttl, time);
     let asked = group
         .asked
         .as_ref()
@@ -89,32 +94,43 @@ pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time) -> Renewed {
     }
 }
 
-/// Tells of the runs among those that are to end, or are no longer their runner's.
-pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time, told: &mut Told) {
-    let group = data.groups.entry(beats.group.clone()).or_default();
-    for fence in &beats.fences {
-        let run = || Replaced {
-            group: beats.group.clone(),
-            fence: *fence,
-        };
-        match group.beats.get_mut(fence) {
-            Some(beat) => *beat = time.moment,
-            None => told.gone.push(run()),
-        }
-        if group.replaced.contains_key(fence) {
-            told.replaced.push(run());
-        }
+/// When a lease that is given now ends. A server's lasts to the end of its last millisecond.
+pub(super) fn ends(ttl: std::time::Duration, time: Time<'_>) -> Moment {
+    match time.process {
+        Some(_) => time.moment + quarantine::whole(ttl) + quarantine::GRAIN,
+        None => time.moment + ttl,
     }
 }
 
+/// The runs among those that are to end, and those that are no longer their runner's.
+pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time<'_>) -> (Vec<u64>, Vec<u64>) {
+    let group = data.groups.entry(beats.group.clone()).or_default();
+    let (mut replaced, mut gone) = (Vec::new(), Vec::new());
+    for fence in &beats.fences {
+        match group.beats.get_mut(fence) {
+            Some(beat) => {
+                time.grows();
+                *beat = time.moment;
+            }
+            None => gone.push(*fence),
+        }
+        if group.replaced.contains_key(fence) {
+            replaced.push(*fence);
+        }
+    }
+    (replaced, gone)
+}
+
 /// Whether there was something to release.
-pub(super) fn release(data: &mut Data, request: &Release, time: Time) -> bool {
+pub(super) fn release(data: &mut Data, request: &Release, time: Time<'_>) -> bool {
     let group = data.groups.entry(request.group.clone()).or_default();
     if !group.is_held_by(&request.holder, request.term, time.moment) {
         return false;
     }
+    time.frees();
     group.lease = None;
     group.vacant = Some(time.moment);
+    group.marks.released(request.term, time);
     group.asked = None;
     if request.draining_since.is_some() {
         group.drained = request.draining_since;
@@ -122,16 +138,25 @@ pub(super) fn release(data: &mut Data, request: &Release, time: Time) -> bool {
     true
 }
 
-pub(super) fn ask(data: &mut Data, request: &Ask, time: Time) -> AskReply {
+pub(super) fn ask(data: &mut Data, request: &Ask, time: Time<'_>) -> AskReply {
     let group = data.groups.entry(request.group.clone()).or_default();
-    let term = group.term;
-    let holder = group.held(time.moment).map(|lease| lease.holder.clone());
-    if request.term.is_some_and(|meant| meant != term || holder.is_none()) {
+    let (term, leader) = (group.term, group.marks.holder().cloned());
+    let key = group.held(time.moment).map(|lease| lease.holder.clone());
+    let is_leader = leader.is_some() && key == Some(leader.clone());
+    if request.term.is_some_and(|meant| meant != term || !is_leader) {
         return AskReply::Over;
     }
-    let Some(holder) = holder else {
+    let Some(holder) = key else {
         return AskReply::Vacant;
     };
-    group.asked = Some((term, time.moment + request.ends_after, request.asked.clone()));
+    let Some(holder) = holder.clone().filter(|_| is_leader) else {
+        return AskReply::Foreign { holder };
+    };
+    time.grows();
+    group.asked = Some((
+        term,
+        time.moment + quarantine::whole(request.ends_after),
+        request.asked.clone(),
+    ));
     AskReply::Kept { holder, term }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Data, Embedded, Group, Hint, Time, ticks};
+use super::{Data, Embedded, Group, Hint, Time, records};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
-use crate::names::{GroupName, JobName};
+use crate::names::{GroupName, Holder, JobName};
 use crate::schedule::missed::MissedReason;
 use crate::store::StoreError;
 use crate::store::ledger::{JobLedger, LedgerRecord};
@@ -16,10 +16,10 @@ use crate::store::made::{MADE_AT_ONCE, MADE_SCHEDULES, MadeEntry, MadeLine, Made
 use crate::store::schedules::{EarlierSchedule, KEPT_SCHEDULES, StoredSchedule, Writer};
 
 /// Those of a group, by name; the mark of one that has ended has another key.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     pub(super) number: u64,
-    kept: BTreeMap<(bool, JobName), (u64, MadeLine, Arc<str>)>,
+    pub(super) kept: BTreeMap<(bool, JobName), (u64, MadeLine, Arc<str>)>,
 }
 
 impl Embedded {
@@ -27,13 +27,13 @@ impl Embedded {
     pub(super) async fn make_one(&self, request: MakeRequest) -> Result<MadeReply, StoreError> {
         let (group, name) = (request.group.clone(), request.name.clone());
         let forgets = matches!(request.what, Making::Forget);
-        let step = |data: &mut Data, time| {
+        let step = |data: &mut Data, time: Time<'_>| {
             self.forget_ended(data, &group, time);
             let made = make(data, request, time);
             self.trim(data, &group, std::iter::once(&name), time);
             made
         };
-        let made = self.later(step).await;
+        let made = self.later(step).await?;
         if let (MadeReply::Done { number, .. }, false) = (&made, forgets) {
             self.tell(group, Hint::Controlled(*number));
         }
@@ -43,7 +43,7 @@ impl Embedded {
 
 impl Embedded {
     /// What is kept of schedules that have ended, and have no run open, goes when their newest records would be too old.
-    pub(super) fn forget_ended(&self, data: &mut Data, group: &GroupName, time: Time) {
+    pub(super) fn forget_ended(&self, data: &mut Data, group: &GroupName, time: Time<'_>) {
         let Some(group) = data.groups.get_mut(group) else {
             return;
         };
@@ -55,7 +55,7 @@ impl Embedded {
     }
 }
 
-fn make(data: &mut Data, request: MakeRequest, time: Time) -> MadeReply {
+fn make(data: &mut Data, request: MakeRequest, time: Time<'_>) -> MadeReply {
     let group = data.groups.entry(request.group).or_default();
     let (name, by) = (request.name, request.by);
     match request.what {
@@ -68,7 +68,11 @@ fn make(data: &mut Data, request: MakeRequest, time: Time) -> MadeReply {
         Making::Forget => {
             let open = group.jobs.get(&name).is_some_and(|job| !job.open.is_empty());
             let mark = (true, name);
-            if open || group.made.kept.remove(&mark).is_none() {
+            if open {
+                return MadeReply::Nothing;
+            }
+            time.frees();
+            if group.made.kept.remove(&mark).is_none() {
                 return MadeReply::Nothing;
             }
             let (number, at, new) = (group.made.number, time.wall, false);
@@ -83,15 +87,16 @@ fn begin(
     (handler, schedule, payload): (JobName, &str, Arc<str>),
     by: &str,
     writer: &Writer,
-    time: Time,
+    time: Time<'_>,
 ) -> MadeReply {
     let job = group.jobs.get(name);
-    // Another job's; or one had the name and goes on under another.
-    if group.coverage.is_moved(name) || job.is_some_and(|job| job.cursor.is_some() && job.handler.is_none()) {
-        return MadeReply::Taken;
-    }
     let key = (false, name.clone());
     let kept = group.made.kept.get(&key);
+    let is_anothers = job.is_some_and(|job| job.cursor.is_some() && job.handler.is_none());
+    // Another job's; or one had the name and goes on under another. What is a schedule is its own, whatever its job has lost.
+    if kept.is_none() && (group.coverage.is_moved(name) || is_anothers) {
+        return MadeReply::Taken;
+    }
     let alive = job
         .and_then(|job| job.schedule.as_ref())
         .is_some_and(|schedule| !schedule.text.is_empty());
@@ -107,6 +112,7 @@ fn begin(
         let schedules = group.made.kept.len();
         return MadeReply::Full { schedules };
     }
+    time.grows();
     let number = next(group, time);
     let job = group.jobs.entry(name.clone()).or_default();
     if born.is_none() {
@@ -131,13 +137,16 @@ fn begin(
     MadeReply::Done { number, at, new }
 }
 
-fn end(group: &mut Group, name: &JobName, by: &str, time: Time) -> MadeReply {
+fn end(group: &mut Group, name: &JobName, by: &str, time: Time<'_>) -> MadeReply {
     let Some((_, line, payload)) = group.made.kept.remove(&(false, name.clone())) else {
         return MadeReply::Nothing;
     };
+    time.frees();
     let number = next(group, time);
     group.control.withdraw(name);
-    if let Some(job) = group.jobs.get_mut(name).filter(|job| job.handler.is_some()) {
+    let is_known = |job: &&mut JobLedger| job.handler.is_some() || job.cursor.is_some();
+    if let Some(job) = group.jobs.get_mut(name).filter(is_known) {
+        job.handler.get_or_insert_with(|| line.handler.to_string());
         retire(job, by, time);
         if !job.open.is_empty() {
             group.made.kept.insert((true, name.clone()), (number, line, payload));
@@ -148,7 +157,7 @@ fn end(group: &mut Group, name: &JobName, by: &str, time: Time) -> MadeReply {
 }
 
 /// Nothing is due any more; claims that are on their way find another schedule than theirs.
-fn retire(job: &mut JobLedger, by: &str, time: Time) {
+fn retire(job: &mut JobLedger, by: &str, time: Time<'_>) {
     if let Some(waiting) = job.waiting.take() {
         let record = LedgerRecord {
             first: waiting,
@@ -159,12 +168,13 @@ fn retire(job: &mut JobLedger, by: &str, time: Time) {
             fence: 0,
             term: 0,
             instance: by.to_owned(),
+            holder: Holder::from_store(by),
             settled_at: time.wall,
             claimed_at: time.wall,
             error: String::new(),
             tries: 0,
         };
-        ticks::write(job, record);
+        records::write(job, record);
     }
     let ended = job.schedule.take().filter(|schedule| !schedule.text.is_empty());
     if let Some(schedule) = ended {
@@ -177,8 +187,8 @@ fn retire(job: &mut JobLedger, by: &str, time: Time) {
 }
 
 /// A change is one of what people ask, and has its number.
-fn next(group: &mut Group, time: Time) -> u64 {
-    let number = group.control.next_number(time);
+fn next(group: &mut Group, time: Time<'_>) -> u64 {
+    let number = group.control.next_change(time);
     group.made.number = number;
     number
 }

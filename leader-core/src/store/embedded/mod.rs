@@ -7,23 +7,32 @@ mod coverage;
 mod lease;
 mod made;
 mod paused;
+mod quarantine;
+mod records;
 mod roster;
 mod schedules;
+#[cfg_attr(
+    not(feature = "testing"),
+    allow(dead_code, reason = "the handle of suites and of the simulator")
+)]
+pub(crate) mod server;
+mod step;
 mod ticks;
 mod told;
 mod tries;
 mod trim;
 mod unled;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
+use step::{State, Time};
 use tokio::sync::broadcast;
-use told::Hint;
+use told::{Hint, Message};
 
 use crate::clock::{Clock, Moment};
 use crate::names::{GroupName, Holder, JobName, Namespace};
@@ -32,8 +41,8 @@ use crate::store::coverage::Cover;
 use crate::store::ledger::{JobLedger, Keep};
 use crate::store::made::{MadeList, MadeReply, MakeRequest};
 use crate::store::request::{
-    Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, SettleBatch, Settled,
-    TakeOver, TakenOver, Told,
+    Ask, AskReply, Asked, Beats, Campaign, Campaigned, ClaimBatch, Claimed, Release, Renewal, Replaced, SettleBatch,
+    Settled, TakeOver, TakenOver, Told,
 };
 use crate::store::roster::{Enrolled, Entry, Roster};
 use crate::store::{Answer, Answers, Ears, Finding, Store};
@@ -66,12 +75,12 @@ pub struct Embedded {
 
 struct Shared {
     clock: Clock,
-    data: Mutex<BTreeMap<Namespace, Data>>,
-    told: broadcast::Sender<(Namespace, GroupName, Hint)>,
+    state: Mutex<State>,
+    told: broadcast::Sender<Message>,
 }
 
 /// What the store holds of one namespace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Data {
     groups: BTreeMap<GroupName, Group>,
     roster: BTreeMap<Holder, roster::Enrolment>,
@@ -80,7 +89,7 @@ struct Data {
 }
 
 /// One group.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Group {
     lease: Option<Lease>,
     /// Since when nobody holds the lease; counts only while that is so.
@@ -95,24 +104,20 @@ struct Group {
     /// Since when runs are asked to end because a later tick takes their place.
     replaced: BTreeMap<u64, Moment>,
     jobs: BTreeMap<JobName, JobLedger>,
+    /// Those that were schedules made at run time, and are the program's again: their records are kept with the next claim.
+    revived: BTreeSet<JobName>,
     control: control::Control,
     made: made::Table,
     coverage: coverage::Coverage,
+    marks: quarantine::Marks,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lease {
-    holder: Holder,
+    /// `None` where the key is of another type than a lease.
+    holder: Option<Holder>,
+    /// [`Moment::MAX`] where it has no end.
     ends: Moment,
-}
-
-/// The store's time in one step.
-#[derive(Clone, Copy, Debug)]
-struct Time {
-    moment: Moment,
-    exact: Timestamp,
-    /// In whole milliseconds, as Redis keeps instants.
-    wall: Timestamp,
 }
 
 impl Group {
@@ -125,12 +130,14 @@ impl Group {
     }
 
     fn is_held_by(&mut self, holder: &Holder, term: u64, now: Moment) -> bool {
-        self.term == term && self.held(now).is_some_and(|lease| lease.holder == *holder)
+        let held = self.held(now).and_then(|lease| lease.holder.as_ref());
+        // No lead has the term 0, whatever was lost.
+        held == Some(holder) && self.term == term && term != 0
     }
 
     /// A number above every one before it.
-    fn mint(&mut self, known: u64, wall: Timestamp) -> u64 {
-        let micros = u64::try_from(wall.as_microsecond()).unwrap_or(0);
+    fn mint(&mut self, known: u64, now: Timestamp) -> u64 {
+        let micros = u64::try_from(now.as_microsecond()).unwrap_or(0);
         self.fence = (self.fence + 1).max(micros).max(known.saturating_add(1));
         self.fence
     }
@@ -170,10 +177,14 @@ impl Embedded {
     /// An empty store on a clock of the caller's.
     #[must_use]
     pub(crate) fn with_clock(clock: Clock) -> Self {
+        Self::with_state(clock, State::default())
+    }
+
+    fn with_state(clock: Clock, state: State) -> Self {
         Self {
             shared: Arc::new(Shared {
                 clock,
-                data: Mutex::default(),
+                state: Mutex::new(state),
                 told: broadcast::Sender::new(64),
             }),
             namespace: Namespace::default(),
@@ -200,7 +211,7 @@ impl Embedded {
     }
 
     /// Keeps what was recorded of some jobs within its bounds.
-    fn trim<'a>(&self, data: &mut Data, group: &GroupName, jobs: impl Iterator<Item = &'a JobName>, time: Time) {
+    fn trim<'a>(&self, data: &mut Data, group: &GroupName, jobs: impl Iterator<Item = &'a JobName>, time: Time<'_>) {
         let Some(group) = data.groups.get_mut(group) else {
             return;
         };
@@ -214,33 +225,8 @@ impl Embedded {
 
     fn tell(&self, group: GroupName, hint: Hint) {
         // Nobody listens: nobody is waiting.
-        let _ = self.shared.told.send((self.namespace.clone(), group, hint));
+        let _ = self.shared.told.send(Message::Of(self.namespace.clone(), group, hint));
     }
-
-    fn with<T>(&self, step: impl FnOnce(&mut Data, Time) -> T) -> T {
-        // Nothing in a step panics half way through a change.
-        let mut all = self.shared.data.lock().unwrap_or_else(PoisonError::into_inner);
-        step(all.entry(self.namespace.clone()).or_default(), self.time())
-    }
-
-    fn time(&self) -> Time {
-        Time {
-            moment: self.shared.clock.now(),
-            exact: self.shared.clock.wall(),
-            wall: whole_millis(self.shared.clock.wall()),
-        }
-    }
-
-    /// Every answer is given in another turn of the runtime, as a server's would be.
-    async fn later<T: Send>(&self, step: impl FnOnce(&mut Data, Time) -> T + Send) -> T {
-        tokio::task::yield_now().await;
-        self.with(step)
-    }
-}
-
-/// Instants are kept in whole milliseconds, as in Redis.
-fn whole_millis(at: Timestamp) -> Timestamp {
-    Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at)
 }
 
 impl Store for Embedded {
@@ -257,32 +243,40 @@ impl Store for Embedded {
     }
 
     fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned> {
-        Box::pin(self.later(move |data, time| {
-            requests
-                .iter()
-                .map(|request| Ok(lease::campaign(data, request, time)))
-                .collect()
-        }))
+        Box::pin(async move {
+            let one = |data: &mut Data, request, time: Time<'_>| match time.process {
+                Some(process) => quarantine::campaign(data, request, process, time),
+                None => Ok(lease::campaign(data, request, time)),
+            };
+            // One script, of which each is judged on its own.
+            let all = self.later(|data, time| requests.iter().map(|request| one(data, request, time)).collect());
+            all.await.unwrap_or_else(|error| vec![Err(error); requests.len()])
+        })
     }
 
     fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Pin<Box<dyn Future<Output = Told> + Send + '_>> {
-        Box::pin(self.later(move |data, time| {
+        Box::pin(async move {
             let mut told = Told {
-                beaten: vec![true; beats.len()],
+                renewed: self.each(&renewals, lease::renew).await,
                 ..Told::default()
             };
-            for beats in &beats {
-                lease::beat(data, beats, time, &mut told);
+            for (beats, answer) in beats.iter().zip(self.each(&beats, lease::beat).await) {
+                told.beaten.push(answer.is_ok());
+                let (replaced, gone) = answer.unwrap_or_default();
+                let run = |fence| Replaced {
+                    group: beats.group.clone(),
+                    fence,
+                };
+                told.replaced.extend(replaced.into_iter().map(run));
+                told.gone.extend(gone.into_iter().map(run));
             }
-            let renewed = renewals.iter().map(|renewal| Ok(lease::renew(data, renewal, time)));
-            told.renewed = renewed.collect();
             told
-        }))
+        })
     }
 
     fn release(&self, request: Release) -> Answer<'_, ()> {
         Box::pin(async move {
-            if self.later(|data, time| lease::release(data, &request, time)).await {
+            if self.later(|data, time| lease::release(data, &request, time)).await? {
                 self.tell(request.group, Hint::Released(request.term));
             }
             Ok(())
@@ -291,7 +285,7 @@ impl Store for Embedded {
 
     fn ask(&self, request: Ask) -> Answer<'_, AskReply> {
         Box::pin(async move {
-            let reply = self.later(|data, time| lease::ask(data, &request, time)).await;
+            let reply = self.later(|data, time| lease::ask(data, &request, time)).await?;
             if let AskReply::Kept { term, .. } = reply {
                 self.tell(request.group, Hint::Asked(term));
             }
@@ -302,57 +296,50 @@ impl Store for Embedded {
     fn take_over(&self, request: TakeOver) -> Answer<'_, TakenOver> {
         Box::pin(self.later(move |data, time| {
             self.forget_ended(data, &request.group, time);
-            Ok(ticks::take_over(data, &request, time))
+            ticks::take_over(data, &request, time)
         }))
     }
 
     fn cover(&self, request: Cover) -> Answer<'_, bool> {
-        Box::pin(self.later(move |data, time| Ok(coverage::cover(data, &request, time))))
+        Box::pin(self.later(move |data, time| coverage::cover(data, &request, time)))
     }
 
     fn claim(&self, batches: Vec<ClaimBatch>) -> Answers<'_, Claimed> {
-        Box::pin(self.later(move |data, time| {
-            batches
-                .iter()
-                .map(|batch| {
-                    let answer = ticks::claim(data, batch, time);
-                    let jobs = batch.claims.iter().map(|claim| &claim.job);
-                    self.trim(data, &batch.group, jobs, time);
-                    Ok(answer)
-                })
-                .collect()
-        }))
+        Box::pin(async move {
+            let one = |data: &mut Data, batch: &ClaimBatch, time: Time<'_>| {
+                let answer = ticks::claim(data, batch, time);
+                let jobs = batch.claims.iter().map(|claim| &claim.job);
+                self.trim(data, &batch.group, jobs, time);
+                answer
+            };
+            self.each(&batches, one).await
+        })
     }
 
     fn settle(&self, batches: Vec<SettleBatch>) -> Answers<'_, Vec<Settled>> {
-        Box::pin(self.later(move |data, time| {
-            batches
-                .iter()
-                .map(|batch| {
-                    let answer = ticks::settle(data, batch, time);
-                    let jobs = batch.ends.iter().map(|end| &end.job);
-                    self.trim(data, &batch.group, jobs, time);
-                    Ok(answer)
-                })
-                .collect()
-        }))
+        Box::pin(async move {
+            let one = |data: &mut Data, batch: &SettleBatch, time: Time<'_>| {
+                let answer = ticks::settle(data, batch, time);
+                let jobs = batch.ends.iter().map(|end| &end.job);
+                self.trim(data, &batch.group, jobs, time);
+                answer
+            };
+            self.each(&batches, one).await
+        })
     }
 
     fn ledger<'a>(&'a self, group: &'a GroupName, job: &'a JobName) -> Answer<'a, JobLedger> {
         Box::pin(self.later(move |data, time| {
             self.forget_ended(data, group, time);
-            Ok(data
-                .groups
-                .get(group)
-                .map(|group| coverage::ledger(group, job))
-                .unwrap_or_default())
+            let group = data.groups.get(group);
+            group.map(|group| coverage::ledger(group, job)).unwrap_or_default()
         }))
     }
 
     fn act(&self, request: ActRequest) -> Answer<'_, Acted> {
         Box::pin(async move {
             let group = request.group.clone();
-            let acted = self.later(|data, time| control::act(data, request, time)).await;
+            let acted = self.later(|data, time| control::act(data, request, time)).await?;
             if let Acted::Done { number, .. } = acted {
                 self.tell(group, Hint::Controlled(number));
             }
@@ -361,7 +348,7 @@ impl Store for Embedded {
     }
 
     fn control<'a>(&'a self, group: &'a GroupName) -> Answer<'a, GroupControl> {
-        Box::pin(self.later(move |data, time| Ok(control::control(data, group, time))))
+        Box::pin(self.later(move |data, time| control::control(data, group, time)))
     }
 
     fn make(&self, request: MakeRequest) -> Answer<'_, MadeReply> {
@@ -369,22 +356,19 @@ impl Store for Embedded {
     }
 
     fn made<'a>(&'a self, group: &'a GroupName, after: u64) -> Answer<'a, MadeList> {
-        Box::pin(self.later(move |data, _| Ok(made::list(data, group, after))))
+        Box::pin(self.later(move |data, _| made::list(data, group, after)))
     }
 
     fn enrol(&self, entry: Entry) -> Answer<'_, Enrolled> {
-        Box::pin(self.later(move |data, time| Ok(roster::enrol(data, entry, time))))
+        Box::pin(self.later(move |data, time| roster::enrol(data, entry, time)))
     }
 
     fn leave(&self, holder: Holder) -> Answer<'_, ()> {
-        Box::pin(self.later(move |data, _| {
-            roster::leave(data, &holder);
-            Ok(())
-        }))
+        Box::pin(self.later(move |data, time| roster::leave(data, &holder, time)))
     }
 
     fn roster(&self) -> Answer<'_, Roster> {
-        Box::pin(self.later(|data, time| Ok(roster::roster(data, time))))
+        Box::pin(self.later(|data, time| roster::roster(data, time)))
     }
 
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

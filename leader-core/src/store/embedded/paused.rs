@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::control::Control;
-use super::ticks::{unrun, write};
+use super::records::{unrun, write};
 use super::{Group, Time, schedules, tries};
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
@@ -16,7 +16,7 @@ pub(super) fn judge(
     batch: &ClaimBatch,
     claim: &Claim,
     scheduled: bool,
-    time: Time,
+    time: Time<'_>,
 ) -> Option<ClaimReply> {
     let backfill = claim.want == Want::Extra(Origin::Backfill);
     if !scheduled && !backfill && claim.want != Want::Waited {
@@ -43,6 +43,7 @@ pub(super) fn judge(
     if claim.overlap != Overlap::Allow {
         tries::end_pauses(job, time);
     }
+    time.grows();
     for (span, outcome) in claim.passed.iter().zip(labels) {
         write(job, unrun(batch, (span.first, span.last, span.count), outcome, time));
     }
@@ -76,7 +77,7 @@ pub(super) fn labels(control: &Control, claim: &Claim, scheduled: bool) -> Vec<O
 fn in_force(control: &Control, claim: &Claim, now: Timestamp) -> (Option<Option<Timestamp>>, Option<Timestamp>) {
     let in_force = |pause: &&Pause| pause.until.is_none_or(|until| now < until);
     let (mut held, mut skipping) = (None, None);
-    for pause in control.pauses_of(&claim.job).filter(in_force) {
+    for pause in control.standing_pauses_of(&claim.job).filter(in_force) {
         if pause.gap == Gap::Owed {
             held = Some(match held {
                 Some(ends) => pause.until.zip(ends).map(|(a, b): (Timestamp, Timestamp)| a.max(b)),

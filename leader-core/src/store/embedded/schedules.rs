@@ -2,30 +2,36 @@
 
 use jiff::Timestamp;
 
-use crate::names::Holder;
+use super::Time;
 use crate::store::ledger::JobLedger;
-use crate::store::request::{Claim, ClaimBatch, ClaimReply};
-use crate::store::schedules::{EarlierSchedule, KEPT_SCHEDULES, StoredSchedule, Writer};
+use crate::store::request::{Claim, ClaimBatch, ClaimReply, TakeOver};
+use crate::store::schedules::{EarlierSchedule, KEPT_SCHEDULES, StoredSchedule};
 
-/// The name of a schedule made at run time, which has ended, is that of a job of the program now: it begins anew.
-pub(super) fn revive(job: &mut JobLedger, text: &str) {
+/// The name of a schedule made at run time, which has ended, is that of a job of the program now: it begins anew. Whether it
+/// is so.
+pub(super) fn revive(job: &mut JobLedger, text: &str, time: Time<'_>) -> bool {
     let ended = job.schedule.as_ref().is_some_and(|kept| kept.text.is_empty());
     if ended && !text.is_empty() {
+        time.frees();
         job.schedule = None;
         job.cursor = None;
         job.handler = None;
         job.retired = None;
     }
+    ended && !text.is_empty()
 }
 
 /// The schedule in force; where none is kept, the leader's, which as far as anybody knows has been so since the cursor.
-pub(super) fn kept(job: &mut JobLedger, text: &str, writer: &Writer, holder: &Holder) -> StoredSchedule {
+pub(super) fn kept(job: &mut JobLedger, text: &str, request: &TakeOver, time: Time<'_>) -> StoredSchedule {
     if text.is_empty() {
         // One that is made at run time is written where it is made.
         return job.schedule.clone().unwrap_or_default();
     }
     let since = job.cursor.unwrap_or_default();
-    let written = || StoredSchedule::written(text, since, writer, holder.instance());
+    let written = || {
+        time.grows();
+        StoredSchedule::written(text, since, &request.writer, request.holder.instance())
+    };
     job.schedule.get_or_insert_with(written).clone()
 }
 
@@ -47,8 +53,15 @@ fn written(text: &str, since: Timestamp, batch: &ClaimBatch) -> StoredSchedule {
 }
 
 /// Puts another schedule in force, unless somebody has moved the cursor or changed the schedule.
-pub(super) fn adopt(job: &mut JobLedger, batch: &ClaimBatch, claim: &Claim, cursor: Timestamp) -> ClaimReply {
+pub(super) fn adopt(
+    job: &mut JobLedger,
+    batch: &ClaimBatch,
+    claim: &Claim,
+    cursor: Timestamp,
+    time: Time<'_>,
+) -> ClaimReply {
     if let Some(kept) = job.schedule.as_mut().filter(|kept| *kept.text == *claim.adopts) {
+        time.grows();
         // Who stands for it is written anew; it has been in force as long as before.
         *kept = written(&claim.adopts, kept.since.unwrap_or(cursor), batch);
         return ClaimReply::Adopted { cursor };
@@ -60,6 +73,7 @@ pub(super) fn adopt(job: &mut JobLedger, batch: &ClaimBatch, claim: &Claim, curs
     if job.schedule.as_ref().is_some_and(|kept| *kept.text != *claim.schedule) {
         return ClaimReply::OtherSchedule;
     }
+    time.grows();
     if let Some(schedule) = job.schedule.take() {
         let until = claim.tick;
         job.schedules.insert(0, EarlierSchedule { schedule, until });

@@ -3,34 +3,39 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
-
+use super::records::{close, prolong, unrun, write};
 use super::{Data, Group, Time, coverage, paused, schedules, tries, unled};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
-use crate::names::{Holder, JobName};
+use crate::names::JobName;
 use crate::schedule::missed::MissedReason;
-use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
+use crate::store::ledger::OpenRun;
 use crate::store::request::{
-    Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, Passed, SettleBatch, Settled, TakeOver, TakenOver, Want,
+    Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
 use crate::store::tries::Found;
 use crate::store::unled::UNLED;
 
-pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> TakenOver {
+pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time<'_>) -> TakenOver {
     let group = data.groups.entry(request.group.clone()).or_default();
     if !group.may_ask(&request.holder, request.term, time.moment) {
         return TakenOver::NotYours;
     }
     let (mut cursors, mut waiting, mut open, mut kept) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut absences = Vec::new();
-    let renamed = coverage::rename(group, request);
+    let any_made = !group.made.kept.is_empty();
+    group.control.recount(&mut group.made.number, any_made, time);
+    let renamed = coverage::rename(group, request, time);
+    let before = time.is_short().then(|| group.coverage.clone());
     for (name, text) in renamed.iter().zip(&request.schedules) {
         let job = group.jobs.entry(name.clone()).or_default();
-        schedules::revive(job, text);
+        if schedules::revive(job, text, time) {
+            group.revived.insert(name.clone());
+        }
         let over = text.is_empty() && job.schedule.as_ref().is_none_or(|kept| kept.text.is_empty());
         if job.cursor.is_none() && !over {
+            time.grows();
             job.since = Some(time.wall);
             job.cursor = Some(time.wall);
         }
@@ -42,10 +47,12 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
             silent_in: running.then_some(Duration::ZERO),
             pausing: job.open.iter().filter_map(OpenRun::pausing).collect(),
         });
-        kept.push(schedules::kept(job, text, &request.writer, &request.holder));
+        kept.push(schedules::kept(job, text, request, time));
         let cursor = job.cursor.unwrap_or(time.wall);
         absences.push(if request.term == UNLED || text.is_empty() {
-            group.coverage.forget(name);
+            if time.may_free() {
+                group.coverage.forget(name);
+            }
             Vec::new()
         } else {
             group.coverage.cover(name, cursor, time.wall)
@@ -56,8 +63,10 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     if !apart {
         let own = renamed.iter().cloned().collect();
         let elsewhere = request.elsewhere.as_deref();
+        group.coverage.note_foreign(&own, time);
         group.coverage.mark_lacked(&own, elsewhere, time.wall);
     }
+    group.coverage.keep_or_drop(before, time);
     TakenOver::Yours {
         now: time.wall,
         late_from: group.late_from,
@@ -71,7 +80,7 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time) -> Take
     }
 }
 
-pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time) -> Claimed {
+pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time<'_>) -> Claimed {
     let group = data.groups.entry(batch.group.clone()).or_default();
     if !group.may_ask(&batch.holder, batch.term, time.moment) {
         return Claimed::NotYours;
@@ -84,7 +93,16 @@ pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time) -> Claimed 
 /// The jobs of a batch whose ticks stay open, and why: later ticks of theirs must not overtake.
 type Stopped = BTreeMap<JobName, ClaimReply>;
 
-fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut Stopped, time: Time) -> ClaimReply {
+fn claim_one(
+    group: &mut Group,
+    batch: &ClaimBatch,
+    claim: &Claim,
+    stopped: &mut Stopped,
+    time: Time<'_>,
+) -> ClaimReply {
+    if group.revived.remove(&claim.job) {
+        time.frees();
+    }
     settle_dead(group, batch, claim, time);
     let job = group.jobs.entry(claim.job.clone()).or_default();
     let same = |run: &&OpenRun| run.again_at.is_none() && unled::is_own(run, batch) && run.number == claim.number;
@@ -103,7 +121,7 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut
         return ClaimReply::OtherSchedule;
     }
     if claim.want == Want::Adopt {
-        return schedules::adopt(job, batch, claim, cursor);
+        return schedules::adopt(job, batch, claim, cursor, time);
     }
     if scheduled && (cursor > claim.cursor || claim.tick <= cursor) {
         let waiting = job.waiting;
@@ -147,6 +165,9 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut
         return ClaimReply::Busy;
     }
     let passed = |first, last, count, outcome| unrun(batch, (first, last, count), outcome, time);
+    if scheduled || !claim.passed.is_empty() {
+        time.grows();
+    }
     for (at, (span, outcome)) in claim.passed.iter().zip(labels).enumerate() {
         if at == 0 && outcome == Outcome::Blackout && prolong(job, batch, span, cursor, time) {
             continue;
@@ -174,14 +195,15 @@ fn claim_one(group: &mut Group, batch: &ClaimBatch, claim: &Claim, stopped: &mut
         return ClaimReply::Overlapped;
     }
     if claim.want == Want::Waited {
+        time.frees();
         job.waiting = None;
     }
     begin(group, batch, claim, time)
 }
 
 /// Mints the fence and writes the run's start.
-fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> ClaimReply {
-    let fence = group.mint(batch.known, time.wall);
+fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time<'_>) -> ClaimReply {
+    let fence = group.mint(batch.known, time.exact);
     let run = OpenRun {
         tick: claim.tick,
         fence,
@@ -201,65 +223,35 @@ fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> Cl
         error: String::new(),
     };
     if let Some(meets) = claim.meets {
-        group.control.met(meets, claim.tick);
+        group.control.met(meets, claim, time);
     }
+    time.grows();
     group.beats.insert(fence, time.moment);
     group.jobs.entry(claim.job.clone()).or_default().open.push(run);
     ClaimReply::Won { fence }
 }
 
-/// A blackout that goes on is one record, however many of its ticks are settled one by one: whether it was prolonged.
-fn prolong(job: &mut JobLedger, batch: &ClaimBatch, span: &Passed, cursor: Timestamp, time: Time) -> bool {
-    // The newest of what did not run, as Redis keeps it in a list of its own.
-    let newest = job.records.iter_mut().find(|record| !record.outcome.is_ran());
-    let instance = batch.holder.instance();
-    let goes_on = |record: &&mut LedgerRecord| {
-        let same = (record.outcome, record.term) == (Outcome::Blackout, batch.term) && record.instance == instance;
-        same && record.last == cursor
-    };
-    let Some(record) = newest.filter(goes_on) else {
-        return false;
-    };
-    record.last = span.last;
-    record.count += span.count;
-    (record.settled_at, record.claimed_at) = (time.wall, time.wall);
-    *job.counts.entry(Outcome::Blackout).or_default() += span.count;
-    true
-}
-
-/// A record of ticks that did not run.
-pub(super) fn unrun(
-    batch: &ClaimBatch,
-    (first, last, count): (Timestamp, Timestamp, u64),
-    outcome: Outcome,
-    time: Time,
-) -> LedgerRecord {
-    LedgerRecord {
-        first,
-        last,
-        count,
-        outcome,
-        origin: Origin::Schedule,
-        fence: 0,
-        term: batch.term,
-        instance: batch.holder.instance().to_owned(),
-        settled_at: time.wall,
-        claimed_at: time.wall,
-        error: String::new(),
-        tries: 0,
-    }
-}
-
 /// Asks the runs of the job to end; those that were asked long ago, and have not, are closed.
-fn replace(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) {
+fn replace(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time<'_>) {
     let Some(job) = group.jobs.get_mut(&claim.job) else {
         return;
     };
     let running = job.open.iter().filter(|run| run.again_at.is_none());
     let open: Vec<_> = running.map(|run| run.fence).collect();
     for fence in open {
-        let asked = *group.replaced.entry(fence).or_insert(time.moment);
-        if time.moment > asked && time.moment.since(asked) >= batch.patience {
+        // Where the server's clock was set back, it is asked anew.
+        let asked = group
+            .replaced
+            .get(&fence)
+            .copied()
+            .filter(|asked| *asked <= time.moment);
+        let Some(asked) = asked else {
+            time.grows();
+            group.replaced.insert(fence, time.moment);
+            continue;
+        };
+        if time.moment.since(asked) >= batch.patience {
+            time.frees();
             let error = "replaced by a later tick, and not ended in time".to_owned();
             close(job, fence, Ran::Cancelled, error, time);
             group.beats.remove(&fence);
@@ -269,11 +261,12 @@ fn replace(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) {
 }
 
 /// Settles the runs of the job that nobody can tell the end of any more.
-fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time) {
+fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time<'_>) {
     let Some(job) = group.jobs.get_mut(&claim.job) else {
         return;
     };
-    let verdict = |run: &OpenRun| {
+    let beats = &mut group.beats;
+    let mut verdict = |run: &OpenRun| {
         if run.again_at.is_some()
             || claim.alive.contains(&run.fence)
             || (unled::is_own(run, batch) && run.number == claim.number)
@@ -282,7 +275,12 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
         } else if unled::is_own(run, batch) {
             (run.number < batch.claiming).then_some(Ran::NotStarted)
         } else {
-            let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
+            let beat = beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
+            if beat > time.moment {
+                // The server's clock was set back: the run is silent from now on.
+                time.grows();
+                beats.insert(run.fence, time.moment);
+            }
             let silent = time.moment.since(beat) > batch.silence && unled::heard_for(run, batch) >= batch.silence;
             silent.then_some(Ran::Lost)
         }
@@ -291,6 +289,7 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
         .open
         .iter()
         .filter_map(|run| verdict(run).map(|ran| (run.fence, ran)))
+        .inspect(|_| time.frees())
         .collect();
     for (fence, ran) in dead {
         group.beats.remove(&fence);
@@ -301,11 +300,18 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time)
     }
 }
 
-pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time) -> Vec<Settled> {
+pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time<'_>) -> Vec<Settled> {
     let group = data.groups.entry(batch.group.clone()).or_default();
     let one = |end: &End| {
         let name = group.coverage.goes_on_as(&end.job);
         let job = group.jobs.entry(name).or_default();
+        if job
+            .open
+            .iter()
+            .any(|run| run.fence == end.fence && (end.again_in.is_none() || run.again_at.is_none()))
+        {
+            time.grows();
+        }
         if let Some(at) = tries::settle_again(job, end, time) {
             group.beats.remove(&end.fence);
             group.replaced.remove(&end.fence);
@@ -321,36 +327,4 @@ pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time) -> Vec<Se
         }
     };
     batch.ends.iter().map(one).collect()
-}
-
-/// Moves a run from the open ones to the records.
-pub(super) fn close(job: &mut JobLedger, fence: u64, ran: Ran, error: String, time: Time) -> bool {
-    let Some(at) = job.open.iter().position(|run| run.fence == fence) else {
-        return false;
-    };
-    let run = job.open.remove(at);
-    let record = LedgerRecord {
-        first: run.tick,
-        last: run.tick,
-        count: 1,
-        outcome: Outcome::Ran(ran),
-        origin: run.origin,
-        fence,
-        term: run.term,
-        instance: Holder::from_store(&run.instance).instance().to_owned(),
-        settled_at: time.wall,
-        claimed_at: run.claimed_at,
-        error,
-        tries: run.tries,
-    };
-    write(job, record);
-    true
-}
-
-pub(super) fn write(job: &mut JobLedger, record: LedgerRecord) {
-    if record.origin == Origin::Schedule {
-        *job.counts.entry(record.outcome).or_default() += record.count;
-    }
-    // In the order of writing, as Redis keeps them: what was written last is the last to be trimmed.
-    job.records.insert(0, record);
 }

@@ -16,17 +16,25 @@ pub(super) enum Hint {
     Controlled(u64),
 }
 
+/// One thing told.
+#[derive(Clone, Debug)]
+pub(super) enum Message {
+    Of(Namespace, GroupName, Hint),
+    /// The connection of everybody who listens was lost.
+    Gap,
+}
+
 /// Passes on what concerns a namespace, as long as the store is there.
-pub(super) async fn hear(mut told: Receiver<(Namespace, GroupName, Hint)>, namespace: &Namespace, ears: Arc<dyn Ears>) {
+pub(super) async fn hear(mut told: Receiver<Message>, namespace: &Namespace, ears: Arc<dyn Ears>) {
     loop {
         match told.recv().await {
-            Ok((of, group, hint)) if of == *namespace => match hint {
+            Ok(Message::Of(of, group, hint)) if of == *namespace => match hint {
                 Hint::Released(term) => ears.released(group.as_str(), term),
                 Hint::Asked(term) => ears.asked(group.as_str(), term),
                 Hint::Controlled(number) => ears.controlled(group.as_str(), number),
             },
-            Ok(_) => {}
-            Err(RecvError::Lagged(_)) => ears.gap(),
+            Ok(Message::Of(..)) => {}
+            Ok(Message::Gap) | Err(RecvError::Lagged(_)) => ears.gap(),
             // The sender lives in the store that listens.
             Err(RecvError::Closed) => return,
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Group, Time, ticks, unled};
+use super::{Group, Time, records, unled};
 use crate::clock::Moment;
 use crate::job::outcome::Ran;
 use crate::job::tick::Origin;
@@ -13,7 +13,7 @@ use crate::store::request::{Claim, ClaimBatch, ClaimReply, End, Overlap};
 use crate::store::tries::Found;
 
 /// Has a dead run tried again, where it has tries left and no later tick has been decided; whether that is so.
-pub(super) fn pause_dead(job: &mut JobLedger, claim: &Claim, fence: u64, ran: Ran, time: Time) -> bool {
+pub(super) fn pause_dead(job: &mut JobLedger, claim: &Claim, fence: u64, ran: Ran, time: Time<'_>) -> bool {
     let beside = claim.overlap == Overlap::Allow;
     let (cursor, waiting) = (job.cursor, job.waiting);
     let Some(run) = job.open.iter_mut().find(|run| run.fence == fence) else {
@@ -30,16 +30,17 @@ pub(super) fn pause_dead(job: &mut JobLedger, claim: &Claim, fence: u64, ran: Ra
 }
 
 /// Settles the runs that pause with what their last try came to: a later tick is decided.
-pub(super) fn end_pauses(job: &mut JobLedger, time: Time) {
+pub(super) fn end_pauses(job: &mut JobLedger, time: Time<'_>) {
     let pausing = job.open.iter().filter(|run| run.again_at.is_some());
     let pausing: Vec<_> = pausing.map(|run| (run.fence, run.last, run.error.clone())).collect();
     for (fence, last, error) in pausing {
-        ticks::close(job, fence, last.unwrap_or(Ran::Lost), error, time);
+        time.frees();
+        records::close(job, fence, last.unwrap_or(Ran::Lost), error, time);
     }
 }
 
 /// What is open of the claimed job.
-pub(super) fn found(group: &Group, batch: &ClaimBatch, claim: &Claim, time: Time) -> Found {
+pub(super) fn found(group: &Group, batch: &ClaimBatch, claim: &Claim, time: Time<'_>) -> Found {
     let Some(job) = group.jobs.get(&claim.job) else {
         return Found::default();
     };
@@ -57,7 +58,7 @@ pub(super) fn found(group: &Group, batch: &ClaimBatch, claim: &Claim, time: Time
 }
 
 /// Begins the next try of a run that pauses, under a fence of its own.
-pub(super) fn retry(group: &mut Group, batch: &ClaimBatch, claim: &Claim, old: u64, time: Time) -> ClaimReply {
+pub(super) fn retry(group: &mut Group, batch: &ClaimBatch, claim: &Claim, old: u64, time: Time<'_>) -> ClaimReply {
     let pausing = |run: &OpenRun| run.fence == old && run.again_at.is_some();
     let open = group.jobs.get(&claim.job).map(|job| job.open.as_slice());
     let run = open.unwrap_or_default().iter().find(|run| pausing(run));
@@ -68,7 +69,8 @@ pub(super) fn retry(group: &mut Group, batch: &ClaimBatch, claim: &Claim, old: u
         let left = again_at.duration_since(time.wall).unsigned_abs();
         return ClaimReply::Early { left };
     }
-    let fence = group.mint(batch.known, time.wall);
+    time.frees();
+    let fence = group.mint(batch.known, time.exact);
     group.beats.insert(fence, time.moment);
     let job = group.jobs.get_mut(&claim.job);
     for run in job.into_iter().flat_map(|job| &mut job.open).filter(|run| pausing(run)) {
@@ -91,7 +93,7 @@ pub(super) fn retry(group: &mut Group, batch: &ClaimBatch, claim: &Claim, old: u
 }
 
 /// Keeps a run open whose end is not its last; when its next try may begin.
-pub(super) fn settle_again(job: &mut JobLedger, end: &End, time: Time) -> Option<Timestamp> {
+pub(super) fn settle_again(job: &mut JobLedger, end: &End, time: Time<'_>) -> Option<Timestamp> {
     let pause = end.again_in?;
     let run = job.open.iter_mut().find(|run| run.fence == end.fence)?;
     if run.again_at.is_none() {
@@ -102,7 +104,7 @@ pub(super) fn settle_again(job: &mut JobLedger, end: &End, time: Time) -> Option
     run.again_at
 }
 
-fn after(time: Time, pause: Duration) -> Timestamp {
+fn after(time: Time<'_>, pause: Duration) -> Timestamp {
     let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);
     time.wall.checked_add(pause).unwrap_or(Timestamp::MAX)
 }

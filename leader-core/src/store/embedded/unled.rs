@@ -12,7 +12,7 @@ use crate::store::unled::UNLED;
 impl Group {
     /// Whether somebody may ask for ticks: the leader, or for jobs that need none, anybody.
     pub(super) fn may_ask(&mut self, holder: &Holder, term: u64, now: Moment) -> bool {
-        term == UNLED || self.is_held_by(holder, term, now)
+        self.is_held_by(holder, term, now) || term == UNLED
     }
 }
 

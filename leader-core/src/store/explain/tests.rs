@@ -45,6 +45,7 @@ pub(super) fn record(first: &str, last: &str, outcome: Outcome) -> LedgerRecord 
         },
         term: 5,
         instance: "web-1".to_owned(),
+        holder: crate::names::Holder::from_store("web-1#0000000000000007"),
         settled_at: claimed_at.checked_add(took).unwrap(),
         claimed_at,
         error: String::new(),

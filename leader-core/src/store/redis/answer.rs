@@ -384,6 +384,7 @@ fn record(line: &str) -> Result<LedgerRecord, StoreError> {
         fence: number(fence)?,
         term: number(term)?,
         instance: Holder::from_store(holder).instance().to_owned(),
+        holder: Holder::from_store(holder),
         settled_at: instant(settled)?,
         claimed_at: instant(claimed)?,
         error: error.to_owned(),

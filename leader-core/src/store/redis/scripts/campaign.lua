@@ -39,11 +39,11 @@ local function after_restart(born_in, seen, ttl, longest, led)
   local server = process()
   -- A leader that hands over just before its next renewal has renewed a quarter of a TTL ago.
   local since_renewal = (seen or 0) + 2000 + ttl + ttl / 4 - now
-  if not server.age then
-    return since_renewal
-  end
   if born_in == server.id and server.id ~= '' then
     return 0
+  end
+  if not server.age then
+    return since_renewal
   end
   local since_start = longest - server.age
   -- Of an append-only file the last two seconds may be lost, and only with the whole machine; of a snapshot anything.

@@ -30,7 +30,9 @@ local function forget_later()
 end
 
 local function tell(number)
-  call('HSET', KEYS[1], 'control', number, 'made', number)
+  -- What people have asked is counted with it: where the state was lost, nobody counts once there is a number again.
+  local asked = redis.pcall('HLEN', KEYS[2])
+  call('HSET', KEYS[1], 'control', number, 'made', number, 'controlled', type(asked) == 'number' and asked or 0)
   redis.pcall('PUBLISH', ARGV[12], 'controlled ' .. ARGV[13] .. ' ' .. number)
 end
 
@@ -88,17 +90,13 @@ local number = number_of_change()
 call('HDEL', KEYS[3], name)
 call('HDEL', KEYS[4], name)
 -- What people have asked of it.
-local fields, withdrawn = redis.pcall('HGETALL', KEYS[2]), false
+local fields = redis.pcall('HGETALL', KEYS[2])
 for i = 1, #fields, 2 do
   local of_job = match(fields[i], '^r:%d+$') and match(fields[i + 1], '^%a+|([^|]+)|')
     or match(fields[i], '^e:%d+$') and match(fields[i + 1], '^([^|]*)|')
   if fields[i] == 'p:' .. name or of_job == name then
     call('HDEL', KEYS[2], fields[i])
-    withdrawn = true
   end
-end
-if withdrawn then
-  call('HSET', KEYS[1], 'controlled', call('HLEN', KEYS[2]))
 end
 if made or cursor then
   made = made or match(line, '^%d+|%d+|%d+|[^|]*|[^|]*|([^|]*)|') or ''
