@@ -103,8 +103,12 @@ fn main() -> ExitCode {
         }
     };
     if wish.one {
-        let report = swarm::simulation(wish.seed).run();
+        let simulation = swarm::simulation(wish.seed);
+        let report = simulation.run();
         println!("{report}");
+        if !report.is_sound() {
+            println!("as few faults as bring it about: {}", simulation.minimise(&report));
+        }
         return if report.is_sound() {
             ExitCode::SUCCESS
         } else {

@@ -16,6 +16,8 @@ mod schedules;
     allow(dead_code, reason = "the handle of suites and of the simulator")
 )]
 pub(crate) mod server;
+#[cfg(feature = "testing")]
+pub(crate) use server::{EmbeddedServer, GroupLook, Left, Part, Snapshot};
 mod step;
 mod ticks;
 mod told;

@@ -262,6 +262,11 @@ impl EmbeddedServer {
         Self(Embedded::with_state(clock, state))
     }
 
+    /// Holds what another has held at an earlier instant, as a replica that lags does.
+    pub(crate) fn hold(&self, Snapshot(data): Snapshot) {
+        self.with(|state, _| state.data = data);
+    }
+
     /// Puts a replica in this server's place: its process, and its data, which may lag.
     pub fn promote(&self, replica: &Self) {
         let promoted = replica.with(|state, _| State {

@@ -107,6 +107,16 @@ impl FaultKind {
         )
     }
 
+    /// Whether the store comes back with what it held a while before.
+    pub(super) fn brings_back(self) -> bool {
+        matches!(self, Self::StoreRollback | Self::FailOver | Self::TwoMasters)
+    }
+
+    /// Whether leases may end early, or be held twice, until those of before have ended.
+    pub(super) fn splits(self) -> bool {
+        matches!(self, Self::FailOver | Self::TwoMasters | Self::StoreClock)
+    }
+
     /// Whether it happens to one instance, or to the store of all.
     #[must_use]
     pub fn is_of_the_store(self) -> bool {
@@ -164,7 +174,7 @@ pub struct Fault {
     pub at: Duration,
     /// What happens.
     pub kind: FaultKind,
-    /// To which instance, from 0; to the store's faults it says who stays with the old one.
+    /// To which instance, from 0; to faults of the store it says which group is lost, or who stays with the old one.
     pub instance: usize,
     /// For how long.
     pub lasts: Duration,
@@ -369,7 +379,8 @@ impl Faults {
             FaultKind::LostRequest | FaultKind::LostReply | FaultKind::LateRequest => (lasts, 100 + dice.below(900)),
             FaultKind::WallStep => (10 * lasts, 1 + dice.below(120_000)),
             FaultKind::StoreClock => (Duration::ZERO, 1 + dice.below(120_000)),
-            FaultKind::StoreRollback | FaultKind::FailOver => (lasts.min(ms(3_000)), 1 + dice.below(2_000)),
+            // As much as a file that is synced each second may lack.
+            FaultKind::StoreRollback | FaultKind::FailOver => (lasts.min(ms(3_000)), 1 + dice.below(1_900)),
             FaultKind::TwoMasters => (lasts.min(ms(10_000)), 1 + dice.below(2_000)),
             FaultKind::Panic | FaultKind::StepDown | FaultKind::StoreFlushed | FaultKind::StoreLoses => {
                 (Duration::ZERO, 0)
@@ -378,7 +389,7 @@ impl Faults {
         };
         let back = matches!(kind, FaultKind::WallStep | FaultKind::StoreClock) && dice.per_mille(500);
         let strength = i64::try_from(strength).unwrap_or(0) * if back { -1 } else { 1 };
-        let instance = if kind == FaultKind::TwoMasters {
+        let instance = if kind.is_forgetful() {
             usize::try_from(dice.below(instances as u64)).unwrap_or(0)
         } else {
             instance

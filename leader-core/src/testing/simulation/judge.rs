@@ -31,6 +31,9 @@ impl std::fmt::Display for Violation {
 pub(super) struct Judge {
     invariants: Vec<Box<dyn Invariant>>,
     scene: Scene,
+    ttl: Duration,
+    /// Until when leases may be held twice.
+    split_until: Duration,
     pub(super) violations: Vec<Violation>,
     /// What was seen, a line each.
     pub(super) log: Option<String>,
@@ -41,10 +44,12 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(keeps_log: bool) -> Self {
+    pub(super) fn new(keeps_log: bool, ttl: Duration) -> Self {
         Self {
             invariants: invariants::all(),
             scene: Scene::default(),
+            ttl,
+            split_until: Duration::ZERO,
             violations: Vec::new(),
             log: keeps_log.then(String::new),
             elections: 0,
@@ -60,7 +65,14 @@ impl Judge {
             let _ = writeln!(log, "{:>16.6} {seen:?}", at.as_secs_f64());
         }
         match seen {
-            Seen::Fault(fault) => self.scene.forgot |= fault.kind.is_forgetful(),
+            Seen::Fault(fault) => {
+                self.scene.forgot |= fault.kind.is_forgetful();
+                if fault.kind.splits() {
+                    self.split_until = self.split_until.max(at + fault.lasts + 2 * self.ttl);
+                }
+            }
+            // A clock that had leapt is put right.
+            Seen::Healed if self.scene.forgot => self.split_until = at + 2 * self.ttl,
             Seen::Told {
                 event: Event::Elected { .. },
                 ..
@@ -72,6 +84,7 @@ impl Judge {
             Seen::Ended { by_itself: false, .. } => self.dropped += 1,
             _ => {}
         }
+        self.scene.split = at < self.split_until;
         for invariant in &mut self.invariants {
             let Err(what) = invariant.see(seen, self.scene) else {
                 continue;

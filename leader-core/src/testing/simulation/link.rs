@@ -338,7 +338,7 @@ impl Store for Link {
                 });
                 tokio::select! {
                     biased;
-                    () = self.servers.changed(self.instance) => ears.gap(),
+                    () = self.servers.changed() => ears.gap(),
                     () = server.listen(Arc::clone(&ears)) => {}
                 }
             }

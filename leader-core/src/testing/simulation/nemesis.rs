@@ -16,7 +16,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 impl World {
     /// Lets a fault begin. It ends by itself.
-    pub(super) fn afflict(self: &Arc<Self>, fault: &Fault) {
+    pub(super) fn afflict(self: &Arc<Self>, fault: &Fault, number: usize) {
         let (machine, until) = (&self.machines[fault.instance], of_timers() + fault.lasts);
         match fault.kind {
             FaultKind::Delay
@@ -65,9 +65,7 @@ impl World {
                 });
             }
             FaultKind::StepDown => self.ask_to_step_down(fault.instance),
-            FaultKind::StoreStall => self.servers.stall(until),
-            FaultKind::StoreRestart => self.servers.turn_off(fault.lasts),
-            _ => return,
+            _ => self.servers.afflict(fault, number, &self.setting.groups()),
         }
         self.count(fault.kind);
         self.see(&Seen::Fault(fault));

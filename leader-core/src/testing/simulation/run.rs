@@ -42,13 +42,17 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
     for instance in 0..world.machines.len() {
         world.start(instance);
     }
-    for fault in plan {
-        sleep_until(world.began + fault.at).await;
+    for (at, number, happens) in events(plan) {
+        sleep_until(world.began + at).await;
         if lock(&world.refused).is_some() {
             break;
         }
-        world.afflict(fault);
-        look_at_sizes(&world);
+        if happens {
+            world.afflict(&plan[number], number);
+            look_around(&world);
+        } else {
+            world.servers.keep(number);
+        }
     }
     sleep_until(world.began + world.setting.span).await;
     if let Some(error) = lock(&world.refused).take() {
@@ -105,7 +109,29 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
     })
 }
 
-fn look_at_sizes(world: &World) {
+/// When each fault happens; and before those that bring back what the store held, when that is kept.
+fn events(plan: &[Fault]) -> Vec<(Duration, usize, bool)> {
+    let mut events = Vec::new();
+    for (number, fault) in plan.iter().enumerate() {
+        if fault.kind.brings_back() {
+            let ago = Duration::from_millis(fault.strength.unsigned_abs());
+            events.push((fault.at.saturating_sub(ago), number, false));
+        }
+        events.push((fault.at, number, true));
+    }
+    events.sort_by_key(|(at, number, happens)| (*at, *happens, *number));
+    events
+}
+
+fn look_around(world: &World) {
+    for group in world.servers.look() {
+        for look in group.jobs {
+            if let Some(cursor) = look.cursor {
+                let job = look.job.as_str();
+                world.see(&Seen::Cursor { job, cursor });
+            }
+        }
+    }
     for instance in 0..world.machines.len() {
         if let Some((_, process, _)) = world.living(instance) {
             world.see(&Seen::Size {
@@ -117,22 +143,14 @@ fn look_at_sizes(world: &World) {
     }
 }
 
-fn groups(world: &World) -> Vec<String> {
-    let mut groups: Vec<_> = world.setting.jobs.iter().map(|job| job.group.to_owned()).collect();
-    groups.push(crate::names::DEFAULT_GROUP.to_owned());
-    groups.sort();
-    groups.dedup();
-    groups
-}
-
 /// Waits until every group is led.
 async fn recover(world: &Arc<World>) {
     let timing = world.setting.timing;
     let bound = timing.ttl() + Duration::from_secs(1) + world.setting.grace_of_recovery;
     let began = of_timers();
-    for (index, group) in groups(world).iter().enumerate() {
+    for group in &world.setting.groups() {
         let after = loop {
-            let led = (0..world.machines.len()).any(|instance| world.believes(instance, index).is_some());
+            let led = (0..world.machines.len()).any(|instance| world.believes(instance, group.as_str()).is_some());
             if led {
                 break Some(began.elapsed());
             }
@@ -141,7 +159,11 @@ async fn recover(world: &Arc<World>) {
             }
             sleep(LOOK).await;
         };
-        world.see(&Seen::Led { group, after, bound });
+        world.see(&Seen::Led {
+            group: group.as_str(),
+            after,
+            bound,
+        });
     }
 }
 

@@ -64,7 +64,6 @@ pub(super) enum Seen<'a> {
         by_itself: bool,
     },
     /// The store says that the ticks of a job are decided up to there.
-    #[allow(dead_code, reason = "seen once servers can be looked into")]
     Cursor {
         job: &'a str,
         cursor: Timestamp,

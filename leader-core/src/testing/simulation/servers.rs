@@ -1,14 +1,19 @@
 //! The store of a simulated fleet: one server, or for a while an old and a new one, which may stall, be off, and forget.
 
+use jiff::SignedDuration;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::clock::of_timers;
+use super::faults::{Fault, FaultKind};
+use crate::clock::{Clock, of_timers};
+use crate::names::{GroupName, Namespace};
 use crate::store::StoreError;
-use crate::store::embedded::Embedded;
+use crate::store::embedded::{Embedded, EmbeddedServer, GroupLook, Left, Part, Snapshot};
+
+/// How far apart the clocks of two servers are: no two of them ever show the same microsecond.
+const APART: SignedDuration = SignedDuration::from_micros(137);
 
 /// All servers.
 #[derive(Debug)]
@@ -20,36 +25,147 @@ pub(super) struct Servers {
 
 #[derive(Debug)]
 struct State {
-    master: Embedded,
+    master: EmbeddedServer,
+    /// The one before it, which this instance still has, until then.
+    old: Option<(EmbeddedServer, usize, Instant)>,
+    /// What it held a short while before faults that bring it back, by their number in the plan.
+    earlier: BTreeMap<usize, Snapshot>,
     stalled_until: Option<Instant>,
     off_until: Option<Instant>,
+    full_until: Option<Instant>,
+    readonly_until: Option<Instant>,
+    /// How far its clock has been stepped.
+    stepped: SignedDuration,
+}
+
+fn is_over(until: Option<Instant>, now: Instant) -> bool {
+    until.is_none_or(|until| until <= now)
+}
+
+impl State {
+    /// Ends what is over.
+    fn look(&mut self, now: Instant) {
+        if self.old.as_ref().is_some_and(|(_, _, until)| *until <= now) {
+            self.old = None;
+        }
+        if self.full_until.is_some() && is_over(self.full_until, now) {
+            self.full_until = None;
+            self.master.set_full(false);
+        }
+        if self.readonly_until.is_some() && is_over(self.readonly_until, now) {
+            self.readonly_until = None;
+            self.master.set_readonly(false);
+        }
+    }
+
+    fn of(&self, instance: usize) -> &EmbeddedServer {
+        match &self.old {
+            Some((old, whose, _)) if *whose == instance => old,
+            _ => &self.master,
+        }
+    }
 }
 
 impl Servers {
-    pub(super) fn new(master: Embedded) -> Self {
+    pub(super) fn new(clock: Clock) -> Self {
+        let master = EmbeddedServer::on(clock);
+        master.set_appendonly(true);
         Self {
             state: Mutex::new(State {
                 master,
+                old: None,
+                earlier: BTreeMap::new(),
                 stalled_until: None,
                 off_until: None,
+                full_until: None,
+                readonly_until: None,
+                stepped: SignedDuration::ZERO,
             }),
             ended: watch::Sender::new(0),
         }
     }
 
     fn state<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.look(of_timers());
+        look(&mut state)
     }
 
-    /// Answers nobody until then.
-    pub(super) fn stall(&self, until: Instant) {
-        self.state(|state| state.stalled_until = state.stalled_until.max(Some(until)));
+    /// Lets a fault of the store begin.
+    pub(super) fn afflict(&self, fault: &Fault, number: usize, groups: &[GroupName]) {
+        let now = of_timers();
+        let until = Some(now + fault.lasts);
+        let cuts = self.state(|state| {
+            match fault.kind {
+                FaultKind::StoreStall => state.stalled_until = state.stalled_until.max(until),
+                FaultKind::StoreFull => {
+                    state.full_until = state.full_until.max(until);
+                    state.master.set_full(true);
+                }
+                FaultKind::StoreReadOnly => {
+                    state.readonly_until = state.readonly_until.max(until);
+                    state.master.set_readonly(true);
+                }
+                FaultKind::StoreRestart => {
+                    state.off_until = state.off_until.max(until);
+                    state.master.restart(Left::Everything);
+                }
+                FaultKind::StoreEmpty => {
+                    state.off_until = state.off_until.max(until);
+                    state.master.restart(Left::Nothing);
+                }
+                FaultKind::StoreRollback => {
+                    let Some(snapshot) = state.earlier.remove(&number) else {
+                        return false;
+                    };
+                    state.off_until = state.off_until.max(until);
+                    state.master.restart(Left::AsOf(snapshot));
+                }
+                FaultKind::StoreFlushed => state.master.flush(),
+                FaultKind::StoreLoses => {
+                    let group = groups.get(fault.instance % groups.len().max(1));
+                    let Some(group) = group else { return false };
+                    state.master.lose(&Namespace::default(), group, &Part::All);
+                }
+                FaultKind::FailOver | FaultKind::TwoMasters => {
+                    let Some(snapshot) = state.earlier.remove(&number) else {
+                        return false;
+                    };
+                    let old = state.master.clone();
+                    // A replica is as old as its primary, and knows what it had heard.
+                    let replica = old.fork();
+                    replica.hold(snapshot);
+                    replica.step_clock(APART);
+                    state.master = replica;
+                    if fault.kind == FaultKind::TwoMasters {
+                        state.old = Some((old, fault.instance, now + fault.lasts));
+                    } else {
+                        state.off_until = state.off_until.max(until);
+                    }
+                }
+                FaultKind::StoreClock => {
+                    let step = SignedDuration::from_millis(fault.strength);
+                    state.stepped += step;
+                    state.master.step_clock(step);
+                }
+                _ => return false,
+            }
+            !matches!(
+                fault.kind,
+                FaultKind::StoreStall | FaultKind::StoreFull | FaultKind::StoreReadOnly | FaultKind::StoreClock
+            )
+        });
+        if cuts {
+            self.ended.send_modify(|ended| *ended += 1);
+        }
     }
 
-    /// Is off until then.
-    pub(super) fn turn_off(&self, lasts: Duration) {
-        self.state(|state| state.off_until = state.off_until.max(Some(of_timers() + lasts)));
-        self.ended.send_modify(|ended| *ended += 1);
+    /// Keeps what the server holds now, for the fault of this number.
+    pub(super) fn keep(&self, number: usize) {
+        self.state(|state| {
+            let snapshot = state.master.snapshot();
+            state.earlier.insert(number, snapshot);
+        });
     }
 
     /// Ends what is wrong.
@@ -57,39 +173,52 @@ impl Servers {
         self.state(|state| {
             state.stalled_until = None;
             state.off_until = None;
+            state.full_until = None;
+            state.readonly_until = None;
+            state.master.set_full(false);
+            state.master.set_readonly(false);
+            state.old = None;
+            let stepped = std::mem::take(&mut state.stepped);
+            state.master.step_clock(-stepped);
         });
+        self.ended.send_modify(|ended| *ended += 1);
     }
 
     /// The server that an instance has, whether it answers or not.
-    pub(super) fn of(&self, _instance: usize) -> Embedded {
-        self.state(|state| state.master.clone())
+    pub(super) fn of(&self, instance: usize) -> Embedded {
+        self.state(|state| state.of(instance).store())
+    }
+
+    /// What the newest server knows.
+    pub(super) fn look(&self) -> Vec<GroupLook> {
+        self.state(|state| state.master.leases())
     }
 
     /// Completes when the connections of an instance have ended. Cancel safe.
-    pub(super) async fn changed(&self, _instance: usize) {
+    pub(super) async fn changed(&self) {
         // The sender lives in `self`.
         let _ = self.ended.subscribe().changed().await;
     }
 
     /// The server that an instance reaches at once; `None` when it has to wait.
-    pub(super) fn at_once(&self, _instance: usize, now: Instant) -> Option<Result<Embedded, StoreError>> {
+    pub(super) fn at_once(&self, instance: usize, now: Instant) -> Option<Result<Embedded, StoreError>> {
         self.state(|state| {
-            let is_on = |until: Option<Instant>| until.is_none_or(|until| until <= now);
-            if !is_on(state.off_until) {
+            if !is_over(state.off_until, now) {
                 return Some(Err(StoreError::unreachable()));
             }
-            is_on(state.stalled_until).then(|| Ok(state.master.clone()))
+            is_over(state.stalled_until, now).then(|| Ok(state.of(instance).store()))
         })
     }
 
     /// The same, when it has been waited for. Cancel safe.
     pub(super) async fn reach(&self, instance: usize) -> Result<Embedded, StoreError> {
         loop {
-            if let Some(reached) = self.at_once(instance, of_timers()) {
+            let now = of_timers();
+            if let Some(reached) = self.at_once(instance, now) {
                 return reached;
             }
             let until = self.state(|state| state.stalled_until);
-            sleep_until(until.unwrap_or_else(of_timers)).await;
+            sleep_until(until.unwrap_or(now)).await;
         }
     }
 }

@@ -112,8 +112,8 @@ impl World {
         let machines = (0..setting.instances).map(machine).collect();
         Arc::new_cyclic(|me| Self {
             machines,
-            servers: Arc::new(Servers::new(crate::testing::__embedded_on(clock.clone()))),
-            judge: Mutex::new(Judge::new(setting.keeps_log)),
+            servers: Arc::new(Servers::new(clock.clone())),
+            judge: Mutex::new(Judge::new(setting.keeps_log, setting.timing.ttl())),
             counts: Arc::clone(&counts),
             refused: Mutex::default(),
             began: of_timers(),
@@ -335,11 +335,11 @@ impl World {
         }
         drop(life);
         for (index, term) in changed {
+            let Some(gate) = gates.iter().nth(index) else { continue };
             let others: Vec<_> = (0..self.machines.len())
                 .filter(|other| *other != who.instance)
-                .filter_map(|other| self.believes(other, index))
+                .filter_map(|other| self.believes(other, gate.group().as_str()))
                 .collect();
-            let Some(gate) = gates.iter().nth(index) else { continue };
             self.see(&Seen::Believes {
                 who,
                 group: gate.group().as_str(),
@@ -350,12 +350,12 @@ impl World {
     }
 
     /// The term in which an instance believes now to lead a group.
-    pub(super) fn believes(&self, instance: usize, group: usize) -> Option<(Who, u64)> {
+    pub(super) fn believes(&self, instance: usize, group: &str) -> Option<(Who, u64)> {
         let life = self.life(instance);
         if life.process.as_ref().is_none_or(|process| process.is_dead()) {
             return None;
         }
-        let gate = life.gates.get()?.iter().nth(group)?;
+        let gate = life.gates.get()?.get(group)?;
         let (term, _) = gate.belief();
         let who = Who {
             instance,

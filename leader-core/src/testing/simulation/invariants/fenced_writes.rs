@@ -26,7 +26,7 @@ impl Invariant for FencedWrites {
         "the newest run is never fenced"
     }
 
-    fn see(&mut self, seen: &Seen<'_>, _: Scene) -> Result<(), String> {
+    fn see(&mut self, seen: &Seen<'_>, scene: Scene) -> Result<(), String> {
         let Seen::Polled { body, first, trusted } = seen else {
             return Ok(());
         };
@@ -39,7 +39,7 @@ impl Invariant for FencedWrites {
             return Ok(());
         }
         let is_newest = register.newest.as_ref() == Some(*body);
-        if is_newest && *trusted {
+        if is_newest && *trusted && !scene.split {
             return Err(format!(
                 "{body:?} is refused by a register that has seen {}",
                 register.highest

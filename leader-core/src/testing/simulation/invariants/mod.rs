@@ -26,8 +26,10 @@ pub(super) trait Invariant: Send {
 /// What has gone before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Scene {
-    /// The store has forgotten something, or its clock has leapt: the fences remain.
+    /// The store has forgotten something, or its clock has leapt: ticks of the span may be repeated.
     pub(super) forgot: bool,
+    /// A store that was replaced by another, or whose clock has leapt, may have granted a lease that another holds.
+    pub(super) split: bool,
 }
 
 /// All of them, for a new run.

@@ -1,0 +1,113 @@
+//! As few faults as bring about the same: delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input",
+//! 2002).
+
+use super::faults::Fault;
+use super::report::Report;
+
+/// The most runs that it may take.
+const MOST: usize = 400;
+
+/// Takes faults out of a plan as long as `run` shows the same kind of violation.
+pub(super) fn minimise(report: &Report, run: impl Fn(&[Fault]) -> Report) -> Report {
+    let Some(first) = report.violations.first() else {
+        return report.clone();
+    };
+    let (invariant, at) = (first.invariant, first.at);
+    let is_the_same = |report: &Report| {
+        report
+            .violations
+            .iter()
+            .any(|violation| violation.invariant == invariant)
+    };
+    let mut best = report.clone();
+    let mut runs = 0;
+    let mut attempt = |best: &mut Report, plan: Vec<Fault>| {
+        if runs >= MOST || plan.len() == best.plan.len() {
+            return false;
+        }
+        runs += 1;
+        let tried = run(&plan);
+        let same = is_the_same(&tried);
+        if same {
+            *best = tried;
+        }
+        same
+    };
+    // What came later had no part in it, unless it is only seen at the end.
+    let before: Vec<_> = best.plan.iter().filter(|fault| fault.at <= at).cloned().collect();
+    attempt(&mut best, before);
+    let mut size = best.plan.len().div_ceil(2);
+    while size > 0 {
+        let mut from = 0;
+        let mut fewer = false;
+        while from < best.plan.len() {
+            let until = (from + size).min(best.plan.len());
+            let kept = best.plan[..from].iter().chain(&best.plan[until..]).cloned().collect();
+            if attempt(&mut best, kept) {
+                fewer = true;
+            } else {
+                from = until;
+            }
+        }
+        size = match size {
+            1 if fewer => 1,
+            1 => 0,
+            _ => size.div_ceil(2),
+        };
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use super::super::faults::FaultKind;
+    use super::super::judge::Violation;
+    use super::*;
+
+    fn fault(second: u64) -> Fault {
+        Fault {
+            at: Duration::from_secs(second),
+            kind: FaultKind::Pause,
+            instance: 0,
+            lasts: Duration::ZERO,
+            strength: 0,
+        }
+    }
+
+    /// A fleet in which the faults of the seconds 13 and 71 together do harm, seen at once.
+    fn run(plan: &[Fault]) -> Report {
+        let has = |second| plan.contains(&fault(second));
+        let violations = (has(13) && has(71)).then(|| Violation {
+            at: Duration::from_secs(72),
+            invariant: "something",
+            what: String::new(),
+        });
+        Report {
+            seed: 1,
+            span: Duration::ZERO,
+            faults: BTreeMap::new(),
+            plan: plan.to_vec(),
+            violations: violations.into_iter().collect(),
+            ledgers: BTreeMap::new(),
+            elections: 0,
+            runs: 0,
+            dropped: 0,
+            polls: 0,
+            log: None,
+        }
+    }
+
+    #[test]
+    fn only_what_it_takes_is_left() {
+        let plan: Vec<_> = (0..200).map(fault).collect();
+        let least = minimise(&run(&plan), run);
+        assert_eq!(least.plan, [fault(13), fault(71)]);
+        assert!(!least.is_sound());
+        // Nothing to look for.
+        let sound = minimise(&run(&plan[20..]), run);
+        assert_eq!(sound.plan.len(), 180);
+    }
+}
