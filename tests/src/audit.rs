@@ -80,9 +80,9 @@ pub struct JobSpec {
 /// A span in which a process stood still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Still {
-    /// When it was stopped, at the latest.
+    /// When it was told to stop.
     pub from: u64,
-    /// When it was let go on, at the earliest.
+    /// When it was let go on.
     pub until: u64,
 }
 

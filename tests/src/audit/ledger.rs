@@ -118,6 +118,7 @@ struct Last {
     cursor: i64,
     now: i64,
     outcomes: BTreeMap<String, i64>,
+    pending: Vec<i64>,
 }
 
 impl Ledgers {
@@ -167,7 +168,9 @@ impl Audit {
                 self.find("what is owed is not missed", 0, format!("`{job}`: {missed:?}"));
             }
         }
-        self.judge_records(spec, state, before, cursor, &pending);
+        let open_before = last.map(|last| last.pending).unwrap_or_default();
+        let is_new = |tick: i64| before < tick && tick <= cursor || open_before.contains(&tick);
+        self.judge_records(spec, state, (before, cursor), is_new, &pending);
         let outcomes = outcomes
             .into_iter()
             .map(|(outcome, count)| (outcome.to_owned(), count))
@@ -177,6 +180,7 @@ impl Audit {
             cursor,
             now: state.now,
             outcomes,
+            pending,
         };
         self.ledgers.0.insert(job.to_owned(), last);
     }
@@ -195,7 +199,14 @@ impl Audit {
     }
 
     /// The records of what was decided since the last look: one for each tick, and what the bodies have told.
-    fn judge_records(&mut self, spec: JobSpec, state: &JobState, before: i64, cursor: i64, pending: &[i64]) {
+    fn judge_records(
+        &mut self,
+        spec: JobSpec,
+        state: &JobState,
+        (before, cursor): (i64, i64),
+        is_new: impl Fn(i64) -> bool,
+        pending: &[i64],
+    ) {
         let job = spec.name;
         let mut decided: BTreeSet<i64> = pending.iter().copied().collect();
         let mut runs = BTreeMap::new();
@@ -230,18 +241,17 @@ impl Audit {
             }
             tick += spec.period;
         }
-        self.compare(spec, &runs, before, cursor, pending);
+        self.compare(spec, &runs, is_new, pending);
     }
 
     /// Every body that was started has its record, and no record says better of a body than it has told itself.
-    fn compare(&mut self, spec: JobSpec, runs: &BTreeMap<i64, Record>, before: i64, cursor: i64, pending: &[i64]) {
+    fn compare(&mut self, spec: JobSpec, runs: &BTreeMap<i64, Record>, is_new: impl Fn(i64) -> bool, pending: &[i64]) {
         let job = spec.name;
         let mut results = BTreeMap::new();
         let mut found = Vec::new();
         for body in self.bodies.iter().filter(|body| body.job == job) {
             results.insert(body.fence, body.result.clone());
-            let is_new = before < body.tick && body.tick <= cursor;
-            if is_new && !pending.contains(&body.tick) {
+            if is_new(body.tick) && !pending.contains(&body.tick) {
                 match runs.get(&body.tick) {
                     Some(record) if body.attempt <= record.tries && body.fence <= record.fence => {}
                     other => found.push((body.from, format!("the ledger has {other:?} of {body:?}"))),
@@ -251,7 +261,7 @@ impl Audit {
         for (at, text) in found {
             self.find("the ledger has every body", at, text);
         }
-        for record in runs.range(before + 1..=cursor).map(|(_, record)| record) {
+        for record in runs.values().filter(|record| is_new(record.last)) {
             let told = results.get(&record.fence).map_or("", String::as_str);
             let recorded = record.outcome.strip_prefix("ran.").unwrap_or(&record.outcome);
             if matches!(recorded, "ok" | "error") && told != recorded {
