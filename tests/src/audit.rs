@@ -241,6 +241,8 @@ impl Audit {
         for line in &due {
             match line.event.as_str() {
                 "elected" => self.elected(line),
+                // It began after the cut, and is judged with its beginning.
+                "lost" | "end" | "gone" if line.at > cutoff && !self.knows(line) => self.pending.push(line.clone()),
                 "lost" => self.lose(line),
                 "seen" => self.saw(line),
                 "start" => self.started(line),
@@ -270,6 +272,19 @@ impl Audit {
         self.counts.checks += 1;
         if !holds {
             self.find(rule, at, text());
+        }
+    }
+
+    /// Whether the beginning of what this line ends was told.
+    fn knows(&self, line: &Line) -> bool {
+        if line.event == "lost" {
+            let of =
+                |belief: &Belief| belief.life == line.life && belief.group == line.group && belief.term == line.term;
+            self.beliefs.iter().any(of)
+        } else {
+            self.bodies
+                .iter()
+                .any(|body| body.life == line.life && body.fence == line.fence)
         }
     }
 

@@ -138,6 +138,19 @@ fn a_good_run_passes_in_any_order_and_in_slices() {
 }
 
 #[test]
+fn what_began_after_the_cut_is_judged_with_its_beginning() {
+    let mut audit = audit();
+    assert_eq!(audit.slice(good(), Vec::new(), 1_050 * MS), []);
+    assert_eq!(audit.slice(Vec::new(), Vec::new(), 8 * SECOND), []);
+    assert!(
+        audit
+            .bodies
+            .iter()
+            .all(|body| body.until < 4 * SECOND && body.result == "ok")
+    );
+}
+
+#[test]
 fn two_believers_are_seen_and_measured() {
     let mut lines = good();
     lines[4].until = 3_002 * MS;
@@ -165,7 +178,14 @@ fn a_killed_process_believes_no_longer() {
 #[test]
 fn a_gate_that_is_open_too_long_is_seen() {
     let mut lines = good();
+    // A turn of the loop that clears belief lies between what is told and what is seen, and no more.
     lines[1].until = 2_501 * MS;
+    lines[3].from = 2_999 * MS;
+    none(lines.clone());
+    lines[1].until = 2_521 * MS;
+    finds("the gate is open to believers only", lines.clone());
+    lines[1].until = 2_499 * MS;
+    lines[3].from = 2_979 * MS;
     finds("the gate is open to believers only", lines);
     let mut lines = good();
     lines[1].until = 3_050 * MS;
