@@ -76,8 +76,8 @@ async fn serve(stream: UnixStream, kept: Arc<Mutex<Kept>>) -> Option<()> {
     let mut line = String::new();
     stream.read_line(&mut line).await.ok()?;
     let mut words = line.split_whitespace();
-    let (key, fence, life) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
-    let taken = kept.lock().expect("nobody panics with it").take(key, fence, life);
+    let (key, fence, writer) = (words.next()?, words.next()?.parse().ok()?, words.next()?);
+    let taken = kept.lock().expect("nobody panics with it").take(key, fence, writer);
     stream.write_u8(taken.into()).await.ok()
 }
 

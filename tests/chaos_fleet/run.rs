@@ -74,7 +74,8 @@ struct Run {
 pub async fn run(options: &Options) -> bool {
     let began = Instant::now();
     let slices = (options.seconds / SLICE).max(1);
-    let length = Duration::from_secs(options.seconds) / u32::try_from(slices).unwrap_or(1) - CALM;
+    let whole = Duration::from_secs(options.seconds) / u32::try_from(slices).unwrap_or(1);
+    let length = whole.saturating_sub(CALM);
     println!(
         "seed {}: {NODES} processes, TTL {TTL:?}, {slices} × {length:?} of faults; again with --seconds {} --seed {}",
         options.seed, options.seconds, options.seed
@@ -297,7 +298,8 @@ impl Run {
         println!("{}", faults(&self.faults));
         println!(
             "leader changes: {}; bodies started: {}; took {took:.0?}",
-            counts.elected, counts.starts
+            counts.elected.saturating_sub(self.audit.groups().len() as u64),
+            counts.starts
         );
         #[allow(clippy::cast_precision_loss, reason = "for people")]
         let overlap = counts.overlap as f64 / 1e6;

@@ -57,6 +57,7 @@ pub struct Line {
 }
 
 /// What a job allows.
+#[allow(clippy::struct_excessive_bools, reason = "each is a rule of its own")]
 #[derive(Clone, Copy, Debug)]
 pub struct JobSpec {
     /// Its name.
