@@ -73,8 +73,8 @@ pub enum Site {
 }
 
 impl Fault {
-    /// Every fault, and how often it is dealt in a round.
-    const DECK: [(Self, usize); 25] = [
+    /// How often each fault is dealt in a round.
+    const DECK: [(Self, usize); 23] = [
         (Self::Freeze, 3),
         (Self::Kill, 4),
         (Self::Stop, 4),
@@ -98,9 +98,9 @@ impl Fault {
         (Self::Full, 1),
         (Self::Password, 1),
         (Self::Crowd, 1),
-        (Self::FlushAll, 1),
-        (Self::RestartEmpty, 1),
     ];
+    /// What ends an era, in turns, once in a round: little can be demanded of the ticks around it.
+    const ENDS: [Self; 2] = [Self::FlushAll, Self::RestartEmpty];
 
     /// Whom it hits.
     pub fn site(self) -> Site {
@@ -167,7 +167,7 @@ pub struct Slice {
 /// The slices of a run.
 pub fn plan(seed: u64, length: Duration, slices: usize) -> Vec<Slice> {
     let mut dice = Dice::new(seed);
-    let mut deck = Vec::new();
+    let mut deck = Deck::default();
     let mut all = Vec::new();
     for _ in 0..slices {
         let mut deeds = Vec::new();
@@ -175,7 +175,7 @@ pub fn plan(seed: u64, length: Duration, slices: usize) -> Vec<Slice> {
         while at < length {
             // Sometimes two at once.
             for _ in 0..=usize::from(dice.below(4) == 0) {
-                let fault = draw(&mut deck, &mut dice);
+                let fault = deck.draw(&mut dice);
                 let (least, spread) = fault.span();
                 let span = dice.span(Duration::from_millis(least), Duration::from_millis(spread));
                 let chance = dice.below(u64::MAX);
@@ -194,17 +194,27 @@ pub fn plan(seed: u64, length: Duration, slices: usize) -> Vec<Slice> {
 }
 
 /// Faults come by chance, and each of them as often as its share.
-fn draw(deck: &mut Vec<Fault>, dice: &mut Dice) -> Fault {
-    if deck.is_empty() {
-        for (fault, count) in Fault::DECK {
-            deck.extend(std::iter::repeat_n(fault, count));
+#[derive(Debug, Default)]
+struct Deck {
+    left: Vec<Fault>,
+    rounds: usize,
+}
+
+impl Deck {
+    fn draw(&mut self, dice: &mut Dice) -> Fault {
+        if self.left.is_empty() {
+            for (fault, count) in Fault::DECK {
+                self.left.extend(std::iter::repeat_n(fault, count));
+            }
+            self.left.push(Fault::ENDS[self.rounds % 2]);
+            self.rounds += 1;
+            for at in (1..self.left.len()).rev() {
+                let other = usize::try_from(dice.below(at as u64 + 1)).unwrap_or(0);
+                self.left.swap(at, other);
+            }
         }
-        for at in (1..deck.len()).rev() {
-            let other = usize::try_from(dice.below(at as u64 + 1)).unwrap_or(0);
-            deck.swap(at, other);
-        }
+        self.left.pop().expect("it has just been filled")
     }
-    deck.pop().expect("it has just been filled")
 }
 
 #[cfg(test)]
@@ -224,7 +234,7 @@ mod tests {
             let slices = plan(seed, Duration::from_secs(50), 3);
             let deeds: Vec<_> = slices.iter().flat_map(|slice| &slice.deeds).collect();
             assert!(deeds.len() >= 90, "{seed}: {}", deeds.len());
-            for (fault, _) in Fault::DECK {
+            for fault in Fault::DECK.map(|(fault, _)| fault).into_iter().chain(Fault::ENDS) {
                 assert!(deeds.iter().any(|deed| deed.fault == fault), "{seed}: no {fault:?}");
             }
             assert!(deeds.iter().all(|deed| deed.at + deed.span <= Duration::from_secs(50)));

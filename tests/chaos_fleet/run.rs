@@ -67,6 +67,7 @@ struct Run {
     faults: BTreeMap<crate::plan::Fault, usize>,
     failed: u64,
     settled: Vec<Duration>,
+    undecided: usize,
     folder: PathBuf,
 }
 
@@ -89,6 +90,7 @@ pub async fn run(options: &Options) -> bool {
     for slice in plan(options.seed, length, usize::try_from(slices).unwrap_or(1)) {
         run.trouble(&slice).await;
         run.calm().await;
+        run.progress(began.elapsed());
         if first_use.is_empty() {
             first_use = run.uses();
         }
@@ -135,6 +137,7 @@ impl Run {
             faults: BTreeMap::new(),
             failed: 0,
             settled: Vec::new(),
+            undecided: 0,
             folder,
         };
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -175,19 +178,17 @@ impl Run {
         self.stage.note("calm");
     }
 
-    /// What is not as it should be once everything is settled that was due by `until`.
-    async fn unsettled(&self, until: i64) -> Option<String> {
-        let vacant = self.vacant();
-        if !vacant.is_empty() {
-            return Some(format!("nobody leads {vacant:?}"));
-        }
+    /// What is not settled yet of everything that was due by `until`.
+    async fn unsettled(&self, until: i64) -> Vec<String> {
+        let vacant = self.vacant().into_iter();
+        let mut all: Vec<_> = vacant.map(|group| format!("nobody leads `{group}`")).collect();
         let server = self.stage.server.lock().await;
         for spec in JOBS {
             if let Err(pending) = server::state(&server, spec).await.settled(spec, until) {
-                return Some(pending.0);
+                all.push(pending.0);
             }
         }
-        None
+        all
     }
 
     /// Lets the fleet settle everything, and judges it.
@@ -195,15 +196,16 @@ impl Run {
         let (began, until) = (Instant::now(), wall());
         let unsettled = loop {
             let unsettled = self.unsettled(until).await;
-            if unsettled.is_none() || began.elapsed() > SETTLE {
+            if unsettled.is_empty() || began.elapsed() > SETTLE {
                 break unsettled;
             }
             sleep(Duration::from_millis(100)).await;
         };
         self.settled.push(began.elapsed());
+        self.undecided += unsettled.len();
         self.audit
-            .check(unsettled.is_none(), "everything is settled in time", now(), || {
-                format!("not within {SETTLE:?}: {}", unsettled.unwrap_or_default())
+            .check(unsettled.is_empty(), "everything is settled in time", now(), || {
+                format!("not within {SETTLE:?}: {unsettled:?}")
             });
         let mut states = Vec::new();
         {
@@ -293,6 +295,17 @@ impl Run {
         self.judge(&states).await;
     }
 
+    /// A line after each slice.
+    fn progress(&self, took: Duration) {
+        let (counts, failed) = (self.audit.counts(), self.failed);
+        let faults: usize = self.faults.values().sum();
+        let settled = self.settled.last().copied().unwrap_or_default();
+        println!(
+            "{took:>6.0?}: {faults} faults, {} leaderships, {} bodies, settled within {settled:.1?}, {failed} violations",
+            counts.elected, counts.starts
+        );
+    }
+
     fn report(&mut self, took: Duration) -> bool {
         let counts = self.audit.counts().clone();
         println!("{}", faults(&self.faults));
@@ -321,10 +334,10 @@ impl Run {
             "writes to the fenced register: {} taken, {} refused",
             counts.effects[0], counts.effects[1]
         );
+        let longest = self.settled.iter().max().copied().unwrap_or_default();
         println!(
-            "settled after each slice: {:.1?}, undecided: {}",
-            self.settled,
-            if self.failed == 0 { "0" } else { "see above" }
+            "settled after each slice: within {longest:.1?}; undecided: {}",
+            self.undecided
         );
         for line in self.vacancies.lines() {
             println!("{line}");

@@ -89,9 +89,9 @@ pub struct Still {
 
 /// A span in which the store lost what it knew, in milliseconds since 1970.
 ///
-/// Of a tick planned in it, or shortly before and after, nobody can demand that it is run once: the claims are lost, and jobs start anew when
-/// the first leader after the quarantine has taken over. That nobody believes beside somebody else, and that terms and fences rise, is
-/// demanded across it.
+/// It ends an era. Of a tick planned in it, or shortly before and after, nobody can demand that it is run once: claims are lost, and jobs
+/// start anew when the first leader after the quarantine has taken over. That nobody believes beside somebody else, and that terms and
+/// fences rise, is demanded across it; so is one outcome of each tick, by the ledger of the new era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Just before.
@@ -101,9 +101,9 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// How long before the loss a tick may have been planned that was not decided by then, and how long after it until jobs have started
-    /// anew.
-    const AROUND: i64 = 10_000;
+    /// How long before the loss a tick may have been planned whose claim is still under way, and how long after it one may be claimed by what
+    /// was known before, in milliseconds.
+    const AROUND: i64 = 2_000;
 
     fn covers(&self, tick: i64) -> bool {
         self.from - Self::AROUND <= tick && tick <= self.until + Self::AROUND

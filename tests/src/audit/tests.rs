@@ -261,7 +261,7 @@ fn a_tick_that_is_started_twice_is_seen_unless_the_store_lost_it() {
     lines.extend(body("b.1", "beat", 3_500, (20, 23), 2_000));
     finds("a tick is started once for each try", lines.clone());
     let mut audit = audit();
-    let (from, until) = (8_000, 9_000);
+    let (from, until) = (3_500, 9_000);
     audit.lost(Loss { from, until });
     assert_eq!(audit.slice(lines, Vec::new(), 8 * SECOND), []);
     assert_eq!((audit.counts().doubled, audit.counts().doubled_in_losses), (0, 1));
