@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
-use leader_tests::audit::{Line, Loss, Still};
+use leader_tests::audit::{JobState, Line, Loss, Still};
 use leader_tests::{Direction, RedisServer, Request};
 use rustix::process::Signal;
 use tokio::net::TcpStream;
@@ -16,7 +16,7 @@ use crate::fleet::{Leaders, Node, note};
 use crate::floor::now;
 use crate::jobs::JOBS;
 use crate::plan::{Deed, Fault, Site};
-use crate::{PASSWORD, server};
+use crate::{PASSWORD, TTL, server};
 
 /// How long a process may take to stop: its drain, and as long for what it has to tell a server that does not answer.
 const STOP: Duration = Duration::from_secs(12);
@@ -51,6 +51,8 @@ pub struct Facts {
     pub stills: Vec<(String, Still)>,
     pub ends: Vec<(String, u64)>,
     pub losses: Vec<Loss>,
+    /// What the store kept just before it lost it.
+    pub eras: Vec<Vec<JobState>>,
     pub done: Vec<Done>,
     pub endings: Vec<Ending>,
     /// What went wrong with the rig or with a process as such.
@@ -241,9 +243,20 @@ impl Stage {
         self.members[other].node().command(&format!("resume {job}"));
     }
 
-    async fn server(&self, deed: Deed) {
+    async fn server(self: &Arc<Self>, deed: Deed) {
+        // Whoever cannot hear that the store has forgotten it goes on believing: only the quarantine keeps others from leading beside it.
+        let deaf = (deed.fault == Fault::FlushAll)
+            .then(|| self.hold(Site::Link, deed.chance))
+            .flatten();
         let mut server = self.server.lock().await;
         self.note(&format!("{:?} for {:?}", deed.fault, deed.span));
+        if deed.fault.ends_an_era() {
+            let states = server::states(&server).await;
+            self.facts().eras.push(states);
+        }
+        if let Some(deaf) = &deaf {
+            deaf.node().proxy.stall(Direction::Both);
+        }
         let before = wall();
         match deed.fault {
             Fault::ClientPause => {
@@ -292,6 +305,11 @@ impl Stage {
         if deed.fault.ends_an_era() {
             let until = wall();
             self.facts().losses.push(Loss { from: before, until });
+        }
+        drop(server);
+        if let Some(deaf) = deaf {
+            sleep(TTL).await;
+            deaf.node().proxy.heal();
         }
     }
 

@@ -207,17 +207,11 @@ impl Run {
             .check(unsettled.is_empty(), "everything is settled in time", now(), || {
                 format!("not within {SETTLE:?}: {unsettled:?}")
             });
-        let mut states = Vec::new();
-        {
-            let server = self.stage.server.lock().await;
-            for spec in JOBS {
-                states.push(server::state(&server, spec).await);
-            }
-        }
-        self.judge(&states).await;
+        let states = server::states(&*self.stage.server.lock().await).await;
+        self.judge(states).await;
     }
 
-    async fn judge(&mut self, states: &[JobState]) {
+    async fn judge(&mut self, states: Vec<JobState>) {
         let cutoff = now();
         sleep(LAG).await;
         self.stage.read();
@@ -240,8 +234,10 @@ impl Run {
                 format!("{troubles:?}")
             });
         let mut found = self.audit.slice(lines.clone(), self.register.effects(), cutoff);
-        for (spec, state) in JOBS.into_iter().zip(states) {
-            self.audit.judge_ledger(spec, state);
+        for states in facts.eras.into_iter().chain([states]) {
+            for (spec, state) in JOBS.into_iter().zip(&states) {
+                self.audit.judge_ledger(spec, state);
+            }
         }
         found.extend(self.audit.findings());
         self.show(&found, &lines);
@@ -285,14 +281,8 @@ impl Run {
                     format!("n{} does not stop", member + 1)
                 });
         }
-        let mut states = Vec::new();
-        {
-            let server = self.stage.server.lock().await;
-            for spec in JOBS {
-                states.push(server::state(&server, spec).await);
-            }
-        }
-        self.judge(&states).await;
+        let states = server::states(&*self.stage.server.lock().await).await;
+        self.judge(states).await;
     }
 
     /// A line after each slice.

@@ -7,6 +7,7 @@ use leader_tests::audit::{JobSpec, JobState};
 use redis::Value;
 
 use crate::NAMESPACE;
+use crate::jobs::JOBS;
 
 /// Everything that the store keeps of a job, in one step.
 /// KEYS: 1 its hash, 2 its runs, 3 its other ticks
@@ -47,6 +48,15 @@ pub async fn state(server: &RedisServer, spec: JobSpec) -> JobState {
         ran: texts(ran),
         passed: texts(passed),
     }
+}
+
+/// What it keeps of every job.
+pub async fn states(server: &RedisServer) -> Vec<JobState> {
+    let mut states = Vec::new();
+    for spec in JOBS {
+        states.push(state(server, spec).await);
+    }
+    states
 }
 
 fn texts(value: &Value) -> Vec<String> {

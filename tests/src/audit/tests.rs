@@ -295,6 +295,17 @@ fn two_bodies_of_a_job_at_once_are_seen() {
     lines.extend(body("b.1", "beside", 3_120, (20, 23), 4_000));
     lines.extend(body("b.1", "beside", 3_140, (20, 24), 5_000));
     none(lines);
+    // Claims that the store has lost are made anew; of a job with a leader only after a quarantine.
+    for (job, term, excused) in [("anywhere", 0, true), ("beat", 20, false)] {
+        let mut lines = good();
+        lines.extend(body("b.1", job, 3_220, (term, 23), 4_000));
+        lines.extend(body("b.1", job, 3_240, (term, 24), 5_000));
+        finds("no two bodies of a job at once", lines.clone());
+        let mut audit = audit();
+        let (from, until) = (4_000, 4_100);
+        audit.lost(Loss { from, until });
+        assert_eq!(judged(audit, lines).is_empty(), excused, "{job}");
+    }
 }
 
 #[test]
