@@ -257,7 +257,7 @@ impl Stage {
         if let Some(deaf) = &deaf {
             deaf.node().proxy.stall(Direction::Both);
         }
-        let before = wall();
+        let from = now();
         match deed.fault {
             Fault::ClientPause => {
                 let millis = deed.span.as_millis().to_string();
@@ -303,8 +303,8 @@ impl Stage {
             _ => unreachable!("no fault of the server: {:?}", deed.fault),
         }
         if deed.fault.ends_an_era() {
-            let until = wall();
-            self.facts().losses.push(Loss { from: before, until });
+            let until = now();
+            self.facts().losses.push(Loss { from, until });
         }
         drop(server);
         if let Some(deaf) = deaf {

@@ -197,6 +197,8 @@ async fn obey(instance: Instance, floor: Floor, bodies: Handle) {
                 return;
             }
         }
+        // Whoever has started it is gone: nobody would ever stop it.
+        std::process::exit(3);
     });
     while let Some(line) = lines.recv().await {
         let words: Vec<_> = line.split_whitespace().collect();

@@ -170,8 +170,8 @@ pub fn plan(seed: u64, length: Duration, slices: usize) -> Vec<Slice> {
     let mut deck = Deck::default();
     let mut all = Vec::new();
     for _ in 0..slices {
-        let mut deeds = Vec::new();
-        let mut at = Duration::from_millis(200);
+        let mut deeds = in_peace(&mut dice);
+        let mut at = PEACE;
         while at < length {
             // Sometimes two at once.
             for _ in 0..=usize::from(dice.below(4) == 0) {
@@ -191,6 +191,21 @@ pub fn plan(seed: u64, length: Duration, slices: usize) -> Vec<Slice> {
         all.push(Slice { length, deeds });
     }
     all
+}
+
+/// How long the first two are left alone.
+const PEACE: Duration = Duration::from_millis(5_000);
+
+/// A leader is stopped, and one is killed, while nothing else goes wrong: to be measured.
+fn in_peace(dice: &mut Dice) -> Vec<Deed> {
+    let mut deed = |fault, at| Deed {
+        at: Duration::from_millis(at),
+        fault,
+        span: Duration::from_millis(500),
+        // One of those that hit a leader.
+        chance: dice.below(u64::MAX / 4) * 4 + 1,
+    };
+    vec![deed(Fault::Stop, 200), deed(Fault::Kill, 2_000)]
 }
 
 /// Faults come by chance, and each of them as often as its share.

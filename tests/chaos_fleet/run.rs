@@ -145,6 +145,10 @@ impl Run {
             assert!(Instant::now() < deadline, "nobody leads {:?}", run.vacant());
             sleep(Duration::from_millis(50)).await;
         }
+        // A server that was just started may have lost its last writes, so that hand-overs wait.
+        while run.stage.server.lock().await.uptime().await < TTL + Duration::from_secs(3) {
+            sleep(Duration::from_millis(50)).await;
+        }
         run
     }
 

@@ -7,6 +7,7 @@ use leader_tests::audit::{JobSpec, JobState};
 use redis::Value;
 
 use crate::NAMESPACE;
+use crate::floor::now;
 use crate::jobs::JOBS;
 
 /// Everything that the store keeps of a job, in one step.
@@ -33,17 +34,19 @@ pub async fn throw_out(server: &RedisServer) {
 pub async fn state(server: &RedisServer, spec: JobSpec) -> JobState {
     let key = |part: &str| format!("{{{NAMESPACE}:leader:{}}}:{part}:{}", spec.group, spec.name);
     let keys = ["job", "ran", "passed"].map(key);
+    let at = now();
     let answer = server.command(&["EVAL", READ, "3", &keys[0], &keys[1], &keys[2]]).await;
     let Value::Array(parts) = answer else {
         panic!("an unexpected answer: {answer:?}");
     };
-    let [now, fields, ran, passed] = parts.as_slice() else {
+    let [clock, fields, ran, passed] = parts.as_slice() else {
         panic!("an unexpected answer: {parts:?}");
     };
     let fields: Vec<_> = texts(fields);
     let fields = fields.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
     JobState {
-        now: text(now).parse().expect("a number"),
+        at,
+        now: text(clock).parse().expect("a number"),
         fields: fields.collect::<BTreeMap<_, _>>(),
         ran: texts(ran),
         passed: texts(passed),

@@ -87,26 +87,27 @@ pub struct Still {
     pub until: u64,
 }
 
-/// A span in which the store lost what it knew, in milliseconds since 1970.
+/// When the store lost what it knew: the end of an era.
 ///
-/// It ends an era. Of a tick planned in it, or shortly before and after, nobody can demand that it is run once: claims are lost, and jobs
-/// start anew when the first leader after the quarantine has taken over. That nobody believes beside somebody else, and that terms and
-/// fences rise, is demanded across it; so is one outcome of each tick, by the ledger of the new era.
+/// What was claimed before it and is claimed again after it cannot be told from a first claim where no leader has to be waited for: of such a
+/// tick only the fencing rules are demanded. Where there is a leader, jobs start anew when the first one after the quarantine has taken
+/// over, so that nothing is run twice even then. That nobody believes beside somebody else, and that terms and fences rise, is demanded across
+/// it; so is one outcome of each tick, by the ledger of each era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Just before.
-    pub from: i64,
+    pub from: u64,
     /// When the store served again.
-    pub until: i64,
+    pub until: u64,
 }
 
 impl Loss {
-    /// How long before the loss a tick may have been planned whose claim is still under way, and how long after it one may be claimed by what
-    /// was known before, in milliseconds.
-    const AROUND: i64 = 2_000;
+    /// How long after its claim a body may be started.
+    const START: u64 = 1_000_000_000;
 
-    fn covers(&self, tick: i64) -> bool {
-        self.from - Self::AROUND <= tick && tick <= self.until + Self::AROUND
+    /// Whether what was started at the first instant may have been forgotten when something was claimed that was started at the second.
+    fn parts(&self, first: u64, second: u64) -> bool {
+        first < self.until + Self::START && self.from < second
     }
 }
 
@@ -289,6 +290,11 @@ impl Audit {
         }
     }
 
+    /// Whether the store may have forgotten one claim of a job when it granted another.
+    fn is_forgotten(&self, spec: JobSpec, first: u64, second: u64) -> bool {
+        spec.unled && self.losses.iter().any(|loss| loss.parts(first, second))
+    }
+
     fn find(&mut self, rule: &'static str, at: u64, text: String) {
         let violation = Violation { rule, at, text };
         if self.told.insert(violation.clone()) {
@@ -333,7 +339,7 @@ impl Audit {
         self.numbers.forget(old);
         let newest = self.ledgers.newest();
         self.numbers.forget_ticks(newest - TICKS);
-        self.losses.retain(|loss| loss.until > newest - TICKS);
+        self.losses.retain(|loss| loss.until > old);
         self.told.clear();
     }
 }

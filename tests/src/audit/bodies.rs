@@ -99,11 +99,6 @@ impl Audit {
                 of_jobs.entry(&body.job).or_default().push(body);
             }
         }
-        // A claim that the store has lost may be made anew at once where no leader has to be waited for.
-        let is_lost = |body: &Body| {
-            let unled = self.spec(&body.job).is_some_and(|spec| spec.unled);
-            unled && self.losses.iter().any(|loss| loss.covers(body.tick))
-        };
         let (mut cuts, mut found) = (0, Vec::new());
         for bodies in of_jobs.values_mut() {
             bodies.sort_by_key(|body| body.from);
@@ -116,7 +111,8 @@ impl Audit {
                     } else {
                         self.effective(&one.life, one.until)
                     };
-                    if is_lost(one) || is_lost(two) {
+                    let spec = self.spec(&one.job);
+                    if spec.is_some_and(|spec| self.is_forgotten(spec, one.from, two.from)) {
                         continue;
                     }
                     if last <= two.from || self.effective(&two.life, two.from) < one.from {

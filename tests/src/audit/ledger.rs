@@ -7,6 +7,8 @@ use super::{Audit, JobSpec};
 /// What the store keeps of one job, read in one step.
 #[derive(Clone, Debug, Default)]
 pub struct JobState {
+    /// Just before it was read, as lines have it.
+    pub at: u64,
     /// The server's clock, in milliseconds.
     pub now: i64,
     /// The job's hash.
@@ -245,17 +247,28 @@ impl Audit {
             }
             tick += spec.period;
         }
-        self.compare(spec, &runs, is_new, pending);
+        self.compare(spec, state.at, &runs, is_new, pending);
     }
 
     /// Every body that was started has its record, and no record says better of a body than it has told itself.
-    fn compare(&mut self, spec: JobSpec, runs: &BTreeMap<i64, Record>, is_new: impl Fn(i64) -> bool, pending: &[i64]) {
+    fn compare(
+        &mut self,
+        spec: JobSpec,
+        read: u64,
+        runs: &BTreeMap<i64, Record>,
+        is_new: impl Fn(i64) -> bool,
+        pending: &[i64],
+    ) {
         let job = spec.name;
         let mut results = BTreeMap::new();
         let mut found = Vec::new();
         for body in self.bodies.iter().filter(|body| body.job == job) {
             results.insert(body.fence, body.result.clone());
-            if is_new(body.tick) && !pending.contains(&body.tick) {
+            // What another era has of it is not in this one's ledger.
+            let mut losses = self.losses.iter();
+            let is_of_another =
+                read < body.from || losses.any(|loss| loss.until <= read && loss.parts(body.from, read));
+            if is_new(body.tick) && !is_of_another && !pending.contains(&body.tick) {
                 match runs.get(&body.tick) {
                     Some(record) if body.attempt <= record.tries && body.fence <= record.fence => {}
                     other => found.push((body.from, format!("the ledger has {other:?} of {body:?}"))),

@@ -13,8 +13,8 @@ pub(super) struct Numbers {
     terms: BTreeMap<String, (u64, u64)>,
     /// By job: the fence of the latest start, and when that was.
     fences: BTreeMap<String, (u64, u64)>,
-    /// By job and tick: the tries that were started, with their fences.
-    tries: BTreeMap<(String, i64), Vec<(u32, u64)>>,
+    /// By job and tick: the tries that were started, with their fences, and when.
+    tries: BTreeMap<(String, i64), Vec<(u32, u64, u64)>>,
 }
 
 impl Numbers {
@@ -102,24 +102,24 @@ impl Audit {
 
     fn try_told(&mut self, line: &Line, spec: JobSpec) {
         let tries = self.numbers.tries.entry((line.job.clone(), line.tick)).or_default();
-        let doubled = tries.iter().any(|(attempt, _)| *attempt == line.attempt);
-        let falls = tries
-            .iter()
-            .any(|(attempt, fence)| (*attempt < line.attempt) != (*fence < line.fence));
-        tries.push((line.attempt, line.fence));
+        let is_odd = |&&(attempt, fence, _): &&(u32, u64, u64)| {
+            attempt == line.attempt || (attempt < line.attempt) != (fence < line.fence)
+        };
+        let odd: Vec<_> = tries.iter().filter(is_odd).copied().collect();
+        tries.push((line.attempt, line.fence, line.at));
         let tries = tries.clone();
         let excess = line.attempt == 0 || line.attempt > spec.retries + 1;
-        if !(doubled || excess || falls) {
+        if odd.is_empty() && !excess {
             return;
         }
-        if self.losses.iter().any(|loss| loss.covers(line.tick)) {
+        if !excess && odd.iter().all(|(.., at)| self.is_forgotten(spec, *at, line.at)) {
             self.counts.doubled_in_losses += 1;
         } else {
             self.counts.doubled += 1;
             self.find(
                 "a tick is started once for each try",
                 line.at,
-                format!("tries and fences {tries:?}: {line:?}"),
+                format!("tries, fences and instants {tries:?}: {line:?}"),
             );
         }
     }

@@ -260,9 +260,26 @@ fn a_tick_that_is_started_twice_is_seen_unless_the_store_lost_it() {
     let mut lines = good();
     lines.extend(body("b.1", "beat", 3_500, (20, 23), 2_000));
     finds("a tick is started once for each try", lines.clone());
-    let mut audit = audit();
-    let (from, until) = (3_500, 9_000);
-    audit.lost(Loss { from, until });
+    // Where there is a leader jobs start anew.
+    let lost_at = |at| {
+        let mut audit = audit();
+        let (from, until) = (at * MS, (at + 1) * MS);
+        audit.lost(Loss { from, until });
+        audit
+    };
+    assert_eq!(
+        rules(&judged(lost_at(3_300), lines)),
+        ["a tick is started once for each try"]
+    );
+    let mut lines = good();
+    lines.extend(body("b.1", "anywhere", 1_300, (0, 22), 1_000));
+    lines.extend(body("a.1", "anywhere", 3_500, (0, 23), 1_000));
+    finds("a tick is started once for each try", lines.clone());
+    assert_eq!(
+        rules(&judged(lost_at(3_600), lines.clone())),
+        ["a tick is started once for each try"]
+    );
+    let mut audit = lost_at(3_300);
     assert_eq!(audit.slice(lines, Vec::new(), 8 * SECOND), []);
     assert_eq!((audit.counts().doubled, audit.counts().doubled_in_losses), (0, 1));
 }
@@ -302,7 +319,7 @@ fn two_bodies_of_a_job_at_once_are_seen() {
         lines.extend(body("b.1", job, 3_240, (term, 24), 5_000));
         finds("no two bodies of a job at once", lines.clone());
         let mut audit = audit();
-        let (from, until) = (4_000, 4_100);
+        let (from, until) = (3_230 * MS, 3_231 * MS);
         audit.lost(Loss { from, until });
         assert_eq!(judged(audit, lines).is_empty(), excused, "{job}");
     }
@@ -349,6 +366,7 @@ fn ledger() -> JobState {
     ];
     let ran = |tick: u32, fence: u32| format!("{tick}|{tick}|1|ran.ok|schedule|{fence}|10|a#1|9|9||1");
     JobState {
+        at: 7 * SECOND,
         now: 4_100,
         fields: fields
             .iter()
@@ -410,6 +428,18 @@ fn a_ledger_that_contradicts_a_body_is_seen() {
         .passed
         .push("2000|2000|1|missed.skipped|schedule|0|10|a#1|9|9||0".to_owned());
     assert_eq!(judged_ledger(&state), ["the ledger has every body"]);
+    // What was begun before the store forgot, and what was begun after this was read, is in another ledger.
+    for (lost, at) in [(Some(2_500), 7_000), (None, 2_050)] {
+        let mut audit = audit();
+        if let Some(at) = lost {
+            let (from, until) = (at * MS, (at + 1) * MS);
+            audit.lost(Loss { from, until });
+        }
+        audit.slice(good(), Vec::new(), 8 * SECOND);
+        state.at = at * MS;
+        audit.judge_ledger(JOBS[0], &state);
+        assert_eq!(rules(&audit.findings()), [""; 0]);
+    }
 }
 
 #[test]
