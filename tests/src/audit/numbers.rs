@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Audit, JobSpec, Line};
 
+/// Which try, its fence, and when it was started.
+type Try = (u32, u64, u64);
+
 /// What was given to whom.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
@@ -14,7 +17,7 @@ pub(super) struct Numbers {
     /// By job: the fence of the latest start, and when that was.
     fences: BTreeMap<String, (u64, u64)>,
     /// By job and tick: the tries that were started, with their fences, and when.
-    tries: BTreeMap<(String, i64), Vec<(u32, u64, u64)>>,
+    tries: BTreeMap<(String, i64), Vec<Try>>,
 }
 
 impl Numbers {
@@ -102,9 +105,8 @@ impl Audit {
 
     fn try_told(&mut self, line: &Line, spec: JobSpec) {
         let tries = self.numbers.tries.entry((line.job.clone(), line.tick)).or_default();
-        let is_odd = |&&(attempt, fence, _): &&(u32, u64, u64)| {
-            attempt == line.attempt || (attempt < line.attempt) != (fence < line.fence)
-        };
+        let is_odd =
+            |&&(attempt, fence, _): &&Try| attempt == line.attempt || (attempt < line.attempt) != (fence < line.fence);
         let odd: Vec<_> = tries.iter().filter(is_odd).copied().collect();
         tries.push((line.attempt, line.fence, line.at));
         let tries = tries.clone();
