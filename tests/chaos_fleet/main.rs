@@ -2,6 +2,7 @@
 //!
 //! `chaos_fleet [--seconds N] [--seed S] [--keep]`; what a seed repeats is the plan: what is done, when and to whom.
 
+mod deeds;
 mod figures;
 mod fleet;
 mod floor;

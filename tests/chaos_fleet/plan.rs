@@ -194,7 +194,7 @@ pub fn plan(seed: u64, length: Duration, slices: usize) -> Vec<Slice> {
 }
 
 /// How long the first two are left alone.
-const PEACE: Duration = Duration::from_millis(5_000);
+const PEACE: Duration = Duration::from_secs(5);
 
 /// A leader is stopped, and one is killed, while nothing else goes wrong: to be measured.
 fn in_peace(dice: &mut Dice) -> Vec<Deed> {

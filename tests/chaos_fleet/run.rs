@@ -319,7 +319,22 @@ impl Run {
             .iter()
             .map(|(outcome, count)| format!("{outcome} {count}"))
             .collect();
-        println!("ticks due: {}; {}", counts.due, outcomes.join(", "));
+        let sum = |prefix: &str| {
+            let of = counts
+                .outcomes
+                .iter()
+                .filter(|(outcome, _)| outcome.starts_with(prefix));
+            of.map(|(_, count)| count).sum::<u64>()
+        };
+        println!(
+            "ticks due: {}; run {}, missed {}, skipped for an overlap {}, paused {} ({})",
+            counts.due,
+            sum("ran."),
+            sum("missed."),
+            sum("overlap_skipped"),
+            sum("paused"),
+            outcomes.join(", ")
+        );
         println!(
             "doubled: {} (in spans that the store lost: {}); results that were not heard in time: {}",
             counts.doubled, counts.doubled_in_losses, counts.unheard
