@@ -327,12 +327,13 @@ impl Run {
             of.map(|(_, count)| count).sum::<u64>()
         };
         println!(
-            "ticks due: {}; run {}, missed {}, skipped for an overlap {}, paused {} ({})",
+            "ticks due: {}; run {}, missed {}, skipped for an overlap {}, paused {}, open when an era ended {} ({})",
             counts.due,
             sum("ran."),
             sum("missed."),
             sum("overlap_skipped"),
             sum("paused"),
+            counts.due.saturating_sub(sum("")),
             outcomes.join(", ")
         );
         println!(
