@@ -105,7 +105,11 @@ impl Audit {
                     && self.effective(&seen.life, belief.from) <= seen.from
                     && begun < belief.until
             };
-            match self.beliefs.iter().rposition(told) {
+            // The nearest: one may end and another begin within a turn, or within a stop.
+            let off =
+                |belief: &Belief| belief.from.saturating_sub(seen.from) + (seen.until + 1).saturating_sub(belief.until);
+            let candidates = self.beliefs.iter().enumerate().filter(|(_, belief)| told(belief));
+            match candidates.min_by_key(|(_, belief)| off(belief)).map(|(at, _)| at) {
                 Some(at) => {
                     let belief = &mut self.beliefs[at];
                     belief.from = belief.from.min(seen.from);

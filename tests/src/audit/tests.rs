@@ -193,6 +193,22 @@ fn a_gate_that_is_open_too_long_is_seen() {
     finds("one open gate", lines);
 }
 
+/// One that wakes up from a stop loses its belief and gets another at once: what it saw before the stop is of the first.
+#[test]
+fn what_was_seen_belongs_to_the_nearest_belief() {
+    let lines = vec![
+        elected("a.1", 1_000, 10),
+        seen("a.1", 1_001, 2_000),
+        lost("a.1", 4_001, 10, 2_700),
+        elected("a.1", 4_003, 20),
+        seen("a.1", 4_004, 4_500),
+    ];
+    let mut audit = audit();
+    let (from, until) = (2_001 * MS, 4_000 * MS);
+    audit.stood_still("a.1", Still { from, until });
+    assert_eq!(judged(audit, lines), []);
+}
+
 #[test]
 fn falling_and_doubled_numbers_are_seen() {
     let mut lines = good();
