@@ -139,12 +139,13 @@ impl Stage {
         note(&mut self.log.lock().expect("nobody panics with it"), text);
     }
 
-    /// Reads what all have told meanwhile.
+    /// Reads what all have told meanwhile; one reader at a time, so that everything is heard in the order in which each told it.
     pub fn read(&self) {
+        let mut all = self.lines.lock().expect("nobody panics with it");
         for member in &self.members {
             let lines = member.node().read();
             self.leaders().hear(&lines);
-            self.lines.lock().expect("nobody panics with it").extend(lines);
+            all.extend(lines);
         }
     }
 

@@ -84,8 +84,10 @@ pub async fn run(options: &Options) -> bool {
     let folder = tempfile::Builder::new()
         .prefix("leader-chaos-")
         .tempdir()
-        .expect("a folder");
-    let mut run = Run::begin(folder.path().to_owned()).await;
+        .expect("a folder")
+        // Also when the rig itself panics.
+        .keep();
+    let mut run = Run::begin(folder.clone()).await;
     let mut first_use = Vec::new();
     for slice in plan(options.seed, length, usize::try_from(slices).unwrap_or(1)) {
         run.trouble(&slice).await;
@@ -100,8 +102,11 @@ pub async fn run(options: &Options) -> bool {
     println!("memory and files after the first slice: {}", first_use.join(", "));
     println!("memory and files after the last slice: {}", last_use.join(", "));
     let passed = run.report(began.elapsed());
-    if !passed || options.keep {
-        println!("the files are kept in {}", folder.keep().display());
+    if passed && !options.keep {
+        // Of no use to anybody any more, whether that works or not.
+        let _ = std::fs::remove_dir_all(&folder);
+    } else {
+        println!("the files are kept in {}", folder.display());
     }
     run.last_line();
     passed
