@@ -101,6 +101,7 @@ pub async fn run(options: &Options) -> bool {
     run.end().await;
     println!("memory and files after the first slice: {}", first_use.join(", "));
     println!("memory and files after the last slice: {}", last_use.join(", "));
+    run.judge_amount(options.seconds);
     let passed = run.report(began.elapsed());
     if passed && !options.keep {
         // Of no use to anybody any more, whether that works or not.
@@ -294,6 +295,28 @@ impl Run {
         self.judge(states).await;
     }
 
+    /// A run in which hardly anything happened has shown nothing: ninety faults and twenty-five changes of leaders are the least of three
+    /// minutes, and half as many of a short run, which is calm for much of its time.
+    fn judge_amount(&mut self, seconds: u64) {
+        let least = |in_three_minutes: u64| in_three_minutes * seconds / if seconds < 180 { 360 } else { 180 };
+        let faults = self.faults.values().sum::<usize>() as u64;
+        let changes = self.changes();
+        self.audit.check(
+            faults >= least(90) && changes >= least(25),
+            "enough has happened",
+            0,
+            || format!("{faults} faults and {changes} changes of leaders in {seconds} s"),
+        );
+        let found = self.audit.findings();
+        self.show(&found, &[]);
+    }
+
+    /// How often a group got another leader.
+    fn changes(&self) -> u64 {
+        let first = self.audit.groups().len() as u64;
+        self.audit.counts().elected.saturating_sub(first)
+    }
+
     /// A line after each slice.
     fn progress(&self, took: Duration) {
         let (counts, failed) = (self.audit.counts(), self.failed);
@@ -310,7 +333,7 @@ impl Run {
         println!("{}", faults(&self.faults));
         println!(
             "leader changes: {}; bodies started: {}; took {took:.0?}",
-            counts.elected.saturating_sub(self.audit.groups().len() as u64),
+            self.changes(),
             counts.starts
         );
         #[allow(clippy::cast_precision_loss, reason = "for people")]
