@@ -89,7 +89,10 @@ impl Audit {
         if !spec.beside {
             match last {
                 Some((fence, at)) if line.fence <= fence => {
-                    if self.effective(&line.life, line.at) < at {
+                    // Claimed before the store forgot it, and started after another had claimed anew.
+                    if self.is_forgotten(spec, line.at, at) {
+                        self.counts.doubled_in_losses += 1;
+                    } else if self.effective(&line.life, line.at) < at {
                         self.counts.cuts += 1;
                     } else {
                         self.find("fences rise", line.at, format!("not above {fence}: {line:?}"));

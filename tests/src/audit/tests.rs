@@ -223,6 +223,18 @@ fn falling_and_doubled_numbers_are_seen() {
     let mut lines = good();
     lines.extend(body("b.1", "beat", 3_500, (20, 15), 4_000));
     finds("fences rise", lines);
+    // Of claims that need no leader, on both sides of a loss, either may be started first.
+    for (job, term, excused) in [("anywhere", 0, true), ("beat", 20, false)] {
+        let mut lines = good();
+        lines.extend(body("b.1", job, 3_500, (term, 25), 4_000));
+        lines.extend(body("a.1", job, 3_560, (term, 24), 5_000));
+        finds("fences rise", lines.clone());
+        let mut audit = audit();
+        let (from, until) = (3_400 * MS, 3_401 * MS);
+        audit.lost(Loss { from, until });
+        let found = judged(audit, lines);
+        assert_eq!(!rules(&found).contains(&"fences rise"), excused, "{job}");
+    }
     // Claimed under an old term when the new one had begun.
     let mut lines = good();
     lines.extend(body("a.1", "beside", 3_500, (10, 26), 4_000));
