@@ -7,12 +7,12 @@ use leader_tests::audit::Line;
 
 use crate::TTL;
 use crate::nemesis::{Done, Ending};
-use crate::plan::{Fault, Site};
+use crate::plan::Fault;
 
 /// How long groups were without a leader, in nanoseconds.
 #[derive(Debug, Default)]
 pub struct Vacancies {
-    /// After SIGTERM and after SIGKILL; those with a server in good health, and all.
+    /// After SIGTERM and after SIGKILL; those while nothing else went wrong, and all.
     spans: BTreeMap<(bool, bool), Vec<u64>>,
 }
 
@@ -38,7 +38,7 @@ impl Vacancies {
                     continue;
                 };
                 let took = again - began;
-                if is_well(done, began, again) {
+                if is_peace(done, ending, began, again) {
                     self.spans.entry((ending.killed, true)).or_default().push(took);
                 }
                 self.spans.entry((ending.killed, false)).or_default().push(took);
@@ -50,8 +50,8 @@ impl Vacancies {
     pub fn lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
         for (killed, signal) in [(false, "SIGTERM"), (true, "SIGKILL")] {
-            for (well, which) in [(true, "with a server in good health"), (false, "all")] {
-                let spans = self.spans.entry((killed, well)).or_default();
+            for (peace, which) in [(true, "while nothing else went wrong"), (false, "all")] {
+                let spans = self.spans.entry((killed, peace)).or_default();
                 lines.push(format!("takeover after {signal}, {which}: {}", percentiles(spans)));
             }
         }
@@ -59,16 +59,18 @@ impl Vacancies {
     }
 }
 
-/// Whether nothing was done to the server, nor had been done shortly before: a server that was restarted is in quarantine for a while.
-fn is_well(done: &[Done], from: u64, until: u64) -> bool {
+/// Whether nothing else went wrong meanwhile, nor had shortly before: a server that was restarted is in quarantine for a while.
+fn is_peace(done: &[Done], ending: &Ending, from: u64, until: u64) -> bool {
     let ttl = u64::try_from(TTL.as_nanos()).unwrap_or(0);
     let second = 1_000_000_000;
+    let is_own =
+        |deed: &Done| matches!(deed.fault, Fault::Stop | Fault::Kill) && (deed.from..=deed.until).contains(&ending.at);
     let harms = |deed: &&Done| {
         let after = match deed.fault {
             Fault::Restart | Fault::RestartEmpty | Fault::FlushAll => 2 * ttl + 3 * second,
             _ => second,
         };
-        deed.fault.site() == Site::Server && deed.from < until && from < deed.until + after
+        !is_own(deed) && deed.from < until && from < deed.until + after
     };
     !done.iter().any(|deed| harms(&deed))
 }

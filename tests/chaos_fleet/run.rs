@@ -16,7 +16,7 @@ use crate::figures::{Vacancies, faults};
 use crate::fleet::{Node, Place, Use};
 use crate::floor::now;
 use crate::jobs::{HELD, JOBS};
-use crate::nemesis::{Stage, wall};
+use crate::nemesis::{Done, Stage, wall};
 use crate::plan::{Slice, plan};
 use crate::register::Register;
 use crate::{PASSWORD, TTL, server};
@@ -32,6 +32,8 @@ const CALM: Duration = Duration::from_secs(7);
 const SETTLE: Duration = Duration::from_secs(14);
 /// How far lines may lie behind what they tell of.
 const LAG: Duration = Duration::from_millis(500);
+/// For how long, in nanoseconds, what was done may disturb what follows.
+const RECENT: u64 = 20_000_000_000;
 
 /// What was asked for.
 #[derive(Clone, Debug)]
@@ -68,6 +70,8 @@ struct Run {
     failed: u64,
     settled: Vec<Duration>,
     undecided: usize,
+    /// What was done not long ago.
+    recent: Vec<Done>,
     folder: PathBuf,
 }
 
@@ -144,6 +148,7 @@ impl Run {
             failed: 0,
             settled: Vec::new(),
             undecided: 0,
+            recent: Vec::new(),
             folder,
         };
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -230,7 +235,9 @@ impl Run {
         for deed in &facts.done {
             *self.faults.entry(deed.fault).or_default() += 1;
         }
-        self.vacancies.measure(&facts.endings, &facts.done, &lines);
+        self.recent.extend(facts.done);
+        self.vacancies.measure(&facts.endings, &self.recent, &lines);
+        self.recent.retain(|deed| deed.until > cutoff.saturating_sub(RECENT));
         for (life, still) in facts.stills {
             self.audit.stood_still(&life, still);
         }
