@@ -28,8 +28,8 @@ const SLICE: u64 = 60;
 /// What is set aside for the calm of each.
 const CALM: Duration = Duration::from_secs(7);
 /// How long the fleet may take to settle everything when nothing goes wrong any more: a quarantine of one TTL and two seconds on a server
-/// that was restarted last, the take-over, and bodies of some seconds that wait for each other.
-const SETTLE: Duration = Duration::from_secs(14);
+/// that was restarted last, the take-over, and bodies of some seconds that wait for each other; on a machine that does other things too.
+const SETTLE: Duration = Duration::from_secs(20);
 /// How far lines may lie behind what they tell of.
 const LAG: Duration = Duration::from_millis(500);
 /// For how long, in nanoseconds, what was done may disturb what follows.
