@@ -11,6 +11,7 @@ mod fail_over;
 mod flush;
 mod lost_grant;
 mod lost_renewal;
+mod nemesis;
 mod observer;
 mod outage;
 mod rig;

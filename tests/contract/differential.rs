@@ -1377,6 +1377,7 @@ impl Wish {
             want: match self.retried {
                 Some(fence) => Want::Retry {
                     fence: names.numbers[fence.0].1,
+                    tries: 1,
                 },
                 None => self.want,
             },

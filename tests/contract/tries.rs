@@ -39,7 +39,7 @@ fn again(name: &str, fence: u64, ran: Ran, error: &str, pause: Duration) -> End 
 }
 
 fn retry(number: u64, tick: Timestamp, fence: u64) -> Claim {
-    claim("job", number, tick, tick, Want::Retry { fence })
+    claim("job", number, tick, tick, Want::Retry { fence, tries: 1 })
 }
 
 fn look(number: u64, tick: Timestamp, further: Option<Further>) -> Claim {
@@ -143,7 +143,16 @@ async fn a_try_is_refused_before_its_time(bench: Bench) {
     let running = bench
         .win(&a, term, claim("other", 3, tick, after(tick, 1), Want::Run))
         .await;
-    let wish = claim("other", 4, tick, tick, Want::Retry { fence: running });
+    let wish = claim(
+        "other",
+        4,
+        tick,
+        tick,
+        Want::Retry {
+            fence: running,
+            tries: 1,
+        },
+    );
     assert_eq!(
         bench
             .claim(

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use leader_core::{Bootstrap, Event, FailedRun, Instance, JobLedger, Outcome, Ran, Timing, testing};
-use leader_tests::eventually;
+use leader_tests::{Direction, Proxy, RedisServer, eventually};
 
-use crate::stage::{Diary, Ground, SOON, Stage, leader_first, leads, ms};
+use crate::stage::{Diary, Ground, SOON, Stage, among_others, leader_first, leads, ms};
 
 on_each_store!(
     a_failed_run_is_tried_again,
@@ -273,4 +273,41 @@ async fn the_run_of_a_killed_runner_is_tried_again_once(ground: Ground) {
     assert_eq!((record.outcome, record.tries), (Outcome::Ran(Ran::Ok), 2));
     assert_eq!((record.fence, decided.records.len()), (played[1].fence, 1));
     new.shutdown().await;
+}
+
+/// The claim of a try is on its way when its leader begins to step down: what is claimed is run, as the try that it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_that_is_claimed_while_a_drain_begins_keeps_its_number() {
+    let _among = among_others().await;
+    let server = RedisServer::start().await;
+    let proxy = Proxy::start(server.port()).await;
+    let stage = Stage::new();
+    let tries = fails(&stage, 9);
+    let bootstrap = Ground::instance_at(&proxy.url(), "a", &stage, ["rare"])
+        .timing(Timing::from_ttl(ms(6_000)))
+        .job("rare", |job| job.retries(2).backoff("100ms..200ms"));
+    let diary = Diary::of_the_start(&bootstrap);
+    let a = bootstrap.await.unwrap();
+    let second = |event: &Event| failures(event).filter(|(attempt, _)| *attempt == 2);
+    diary.tells("the second try failed", second).await;
+    proxy.stall(Direction::ToServer);
+    // By then the third one's time has come, and its claim is asked for again and again.
+    tokio::time::sleep(ms(1_000)).await;
+    let stepping = tokio::spawn({
+        let a = a.clone();
+        async move { a.step_down("rare").await }
+    });
+    let draining = |event: &Event| matches!(event, Event::Draining { .. }).then_some(());
+    diary.tells("the drain begins", draining).await;
+    proxy.heal();
+    stepping.await.unwrap().unwrap();
+    assert_eq!(*tries.lock().unwrap(), [1, 2, 3]);
+    let decided = decided(&a, 1).await;
+    let record = &decided.records[0];
+    assert_eq!(
+        (record.outcome, record.tries),
+        (Outcome::Ran(Ran::Error), 3),
+        "{decided:?}"
+    );
+    a.shutdown().await;
 }

@@ -1,5 +1,6 @@
 //! The harness of the test suites.
 
+pub mod audit;
 mod certificates;
 pub mod checker;
 pub mod dice;

@@ -316,6 +316,8 @@ pub enum Want {
     Retry {
         /// The fence of the try that failed.
         fence: u64,
+        /// Which try that was: the engine may have forgotten it by the time of the answer, as when a drain has begun.
+        tries: u32,
     },
     /// Only look at what is open, and settle what is dead.
     Look,

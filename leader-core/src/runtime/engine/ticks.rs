@@ -195,8 +195,8 @@ impl Engine {
         reply: ClaimReply,
         asker: &mut Option<Asker>,
     ) {
-        if let Want::Retry { fence } = claim.want {
-            self.retry_answered(now, (index, term), claim, job, fence, &reply);
+        if let Want::Retry { fence, tries } = claim.want {
+            self.retry_answered(now, (index, term), claim, job, (fence, tries), &reply);
             return;
         }
         if reply == ClaimReply::OtherSchedule || claim.want == Want::Adopt {

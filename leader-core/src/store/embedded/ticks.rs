@@ -111,7 +111,7 @@ fn claim_one(
     }
     match claim.want {
         Want::Look => return ClaimReply::Looked(tries::found(group, batch, claim, time)),
-        Want::Retry { fence } => return tries::retry(group, batch, claim, fence, time),
+        Want::Retry { fence, .. } => return tries::retry(group, batch, claim, fence, time),
         _ => {}
     }
     let scheduled = matches!(claim.want, Want::Run | Want::Owed | Want::Settle);

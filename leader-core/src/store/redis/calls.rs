@@ -65,7 +65,7 @@ pub(super) fn claim(keys: &Keys, keep: &Keep, batch: &ClaimBatch, claims: &[Clai
         call.push(claim.number);
         call.push(claim.tick.as_millisecond());
         match claim.want {
-            Want::Retry { fence } => call.push(fence),
+            Want::Retry { fence, .. } => call.push(fence),
             _ => call.push(claim.cursor.as_millisecond()),
         }
         call.push(match claim.want {

@@ -209,9 +209,9 @@ impl Engine {
         let is_due = |pause: &Pause| !pause.asked && pause.at.is_some_and(|again| again <= at);
         let due: Vec<_> = (self.ticks.tries.pausing.iter())
             .filter(|(_, pause)| is_due(pause))
-            .map(|((job, fence), pause)| (*job, *fence, pause.tick, pause.owed))
+            .map(|((job, fence), pause)| (*job, *fence, pause.tick, pause.tries, pause.owed))
             .collect();
-        for (job, fence, tick, owed) in due {
+        for (job, fence, tick, tries, owed) in due {
             let in_time = self.may_begin(job, tick, owed, at, now);
             let placed = in_time && self.has_place_for(job);
             if let Some(pause) = self.ticks.tries.pausing.get_mut(&(job, fence)) {
@@ -219,7 +219,7 @@ impl Engine {
                 pause.at = pause.at.filter(|_| in_time);
             }
             if placed {
-                self.claim_alone(now, vec![(job, tick, Want::Retry { fence })]);
+                self.claim_alone(now, vec![(job, tick, Want::Retry { fence, tries })]);
             } else if !in_time && owed {
                 self.planner.resume(job);
             }
@@ -280,7 +280,7 @@ impl Engine {
         (index, term): (Group, u64),
         claim: &Claim,
         job: usize,
-        old: u64,
+        (old, tries): (u64, u32),
         reply: &ClaimReply,
     ) {
         let leads = self.plans_under(index, term);
@@ -291,7 +291,7 @@ impl Engine {
                 let fence = *fence;
                 let state = &mut self.groups[index];
                 state.known = state.known.max(fence);
-                let attempt = pause.as_ref().map_or(2, |pause| pause.tries + 1);
+                let attempt = tries + 1;
                 if self.may_start(now, index, term) {
                     let owed = pause.is_some_and(|pause| pause.owed);
                     self.start_run(
