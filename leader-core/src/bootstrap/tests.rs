@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::runtime::config::JobSpec;
+use crate::runtime::config::{Config, JobSpec};
 use crate::schedule::Days;
 use crate::{Embedded, TZDB_VERSION, leader_only};
 
