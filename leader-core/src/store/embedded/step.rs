@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use jiff::Timestamp;
 
 use super::server::Process;
-use super::{Data, Embedded, Lease};
+use super::{Data, Embedded};
 use crate::clock::Moment;
 use crate::names::Namespace;
 use crate::store::error::StoreError;
@@ -174,12 +174,12 @@ fn keep_looks(data: &mut Data, other: &Data, refused: bool, readonly: bool, now:
         let Some(other) = other.groups.get(name) else {
             continue;
         };
-        let has_ended = |lease: &&Lease| now >= lease.ends;
+        let ended = other.lease.as_ref().filter(|lease| now >= lease.ends);
         if readonly && !refused {
-            if let (None, Some(ended)) = (&group.lease, other.lease.as_ref().filter(has_ended)) {
+            if let (None, Some(ended)) = (&group.lease, ended) {
                 (group.lease, group.vacant) = (Some(ended.clone()), other.vacant);
             }
-        } else if !readonly && other.lease.as_ref().filter(has_ended).is_none() {
+        } else if !readonly && ended.is_none() {
             group.held(now);
         }
     }
