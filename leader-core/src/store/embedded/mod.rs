@@ -17,6 +17,8 @@ mod schedules;
 )]
 pub(crate) mod server;
 mod step;
+#[cfg(feature = "testing")]
+pub(crate) mod steps;
 mod ticks;
 mod told;
 mod tries;
