@@ -221,6 +221,28 @@ fn ticks_are_claimed_once() {
     });
 }
 
+/// What is visited once stands for all that is alike.
+#[test]
+fn states_of_one_form_go_on_alike() {
+    let compare = |config: Config| match search::compare_forms(&config) {
+        Ok(compared) => println!("real: {}: {compared} pairs of states are alike", config.name),
+        Err(pair) => panic!("{}: one form, and not alike\n{pair}", config.name),
+    };
+    compare(Config::new("no faults but the network's", 3));
+    if full() {
+        let config = Config::new("slow clocks, step-downs, crashes, told of", 3).hints();
+        let config = config.fault(Fault::Slip, 1).fault(Fault::StepDown, 1);
+        compare(config.fault(Fault::Crash, 1));
+        compare(Config::new("answers late, yields", 3).late().yields([1, 2, 0]));
+        compare(Config::new("1 tick", 3).ticks(1, 5));
+        compare(
+            Config::new("wedges and shutdowns", 4)
+                .fault(Fault::Wedge, 1)
+                .fault(Fault::Shutdown, 1),
+        );
+    }
+}
+
 type Build = fn(Config) -> Config;
 
 /// What each wrong rule breaks, and where that is seen.

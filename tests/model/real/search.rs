@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use leader_core::Moment;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::canon::{Canon, ranks};
 use super::config::{Config, Property, SLOTS};
@@ -92,6 +92,36 @@ pub fn search(config: &Config) -> Found {
     }
     found.states = walk.from.len();
     found
+}
+
+/// Whether states of one form go on to states of the same forms: what the search rests on. How many pairs were compared; the first that
+/// differ, in words.
+pub fn compare_forms(config: &Config) -> Result<usize, String> {
+    let mut canon = Canon::default();
+    let mut forms = FxHashMap::default();
+    let mut choices = Vec::new();
+    let mut frontier = vec![State::start(config)];
+    let mut compared = 0;
+    while let Some(state) = frontier.pop() {
+        moves(&state, config, &mut choices);
+        let mut next: Vec<_> = choices
+            .iter()
+            .map(|chosen| (canon.fingerprint(&chosen.state, config), chosen.broken.is_some()))
+            .collect();
+        next.sort_unstable();
+        next.dedup();
+        let form = canon.fingerprint(&state, config);
+        if let Some((other, others)) = forms.get(&form) {
+            compared += 1;
+            if *others != next {
+                return Err(format!("{}\n{}", view(other, config), view(&state, config)));
+            }
+            continue;
+        }
+        forms.insert(form, (state, next));
+        frontier.extend(choices.drain(..).map(|chosen| chosen.state));
+    }
+    Ok(compared)
 }
 
 /// The steps to the move `last` of the state `number`, in words.

@@ -346,12 +346,15 @@ fn start(state: &mut State, config: &Config, who: usize) {
 
 fn executed(state: &mut State, config: &Config, who: usize, place: usize, answer: Answer) -> Option<Property> {
     let message = process_mut(state, who).messages.remove(place);
-    let led = state.store.lease().is_some();
-    let (what, broken) = execute(state, config, who, &message);
-    if let (What::Release { term }, true, None) = (&message.what, led, state.store.lease()) {
+    let done = execute(state, config, who, &message);
+    if let (What::Release { term }, true) = (&message.what, done.released) {
         released(state, config, who, &message, *term);
     }
-    let answered = Message { what, ..message };
+    let broken = done.broken;
+    let answered = Message {
+        what: done.answer,
+        ..message
+    };
     match answer {
         Answer::Lost => broken,
         Answer::Heard => broken.or(heard(state, config, who, &answered)),

@@ -15,20 +15,28 @@ use super::state::{Message, State, Verdict, WANT, What, at, group, holder, job, 
 /// The schedule's text; what it says counts for nothing here.
 const SCHEDULE: &str = "every 1s";
 
-/// Executes a request of an instance at this instant: the answer, and what was broken.
-pub fn execute(state: &mut State, config: &Config, slot: usize, message: &Message) -> (What, Option<Property>) {
+/// What became of a request.
+pub struct Executed {
+    pub answer: What,
+    /// It gave a lease back.
+    pub released: bool,
+    pub broken: Option<Property>,
+}
+
+/// Executes a request of an instance at this instant.
+pub fn execute(state: &mut State, config: &Config, slot: usize, message: &Message) -> Executed {
     let before = Rc::clone(&state.store);
     let mut sender = Sender {
         holder: holder(slot, message.life),
         config,
         state,
     };
-    let mut broken = None;
+    let (mut broken, mut released) = (None, false);
     let answer = match &message.what {
         What::Campaign { known, yields } => What::Answer(sender.campaign(*known, *yields)),
         What::Renew { term } => What::Answer(sender.renew(*term)),
         What::Release { term } => {
-            sender.release(*term);
+            released = sender.release(*term);
             What::Answer(Reply::Released)
         }
         What::TakeOver { term } => sender.take_over(*term),
@@ -60,7 +68,11 @@ pub fn execute(state: &mut State, config: &Config, slot: usize, message: &Messag
     if message.void && prolongs && changed && after.lease().is_some_and(mine) {
         broken = broken.or(Some(Property::NoGhost));
     }
-    (answer, broken.or_else(|| ledger(&before, state, config)))
+    Executed {
+        answer,
+        released,
+        broken: broken.or_else(|| ledger(&before, state, config)),
+    }
 }
 
 fn slot_holds(state: &State, slot: usize, life: u16, term: u64) -> bool {
@@ -167,7 +179,7 @@ impl Sender<'_> {
         }
     }
 
-    fn release(&mut self, term: u64) {
+    fn release(&mut self, term: u64) -> bool {
         let (now, wall) = (self.state.store_now(), self.state.wall());
         let store = Rc::make_mut(&mut self.state.store);
         let mut request = Release {
@@ -184,7 +196,7 @@ impl Sender<'_> {
             }
             _ => {}
         }
-        store.release(&request, now, wall);
+        store.release(&request, now, wall)
     }
 
     fn take_over(&mut self, term: u64) -> What {
