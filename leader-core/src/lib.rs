@@ -70,8 +70,12 @@ pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 #[doc(hidden)]
 #[cfg(feature = "testing")]
 pub mod __seam {
+    pub use crate::election::marks::Mark;
+    pub use crate::election::{Attempt, CampaignReply, Command, Election, Reply, StepDown};
+    pub use crate::job::gate::steps::{GateStep, GateView};
     pub use crate::schedule::planner;
     pub use crate::store::embedded::server::{EmbeddedServer, GroupLook, JobLook, Left, Part, Snapshot, Written};
+    pub use crate::store::embedded::steps::GroupSteps;
     pub use crate::store::ledger::KEPT;
     #[cfg(feature = "redis")]
     pub use crate::store::redis::{Connection, RedisStore, Subscription, parse};

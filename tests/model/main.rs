@@ -5,9 +5,12 @@
 //! caller gave up, or lose its answer. Time is relative and terms are ranks, so that runs have no end unless faults are counted.
 //! What is not modelled: claims, the roster, hints of a release, the exact moment of a retry.
 //!
+//! `real` explores the same without such a model: the product's own machine, gate and steps.
+//!
 //! `LEADER_MODEL=full cargo test --release -p leader-tests --test model -- --nocapture` explores further, and prints the table.
 
 mod config;
+mod real;
 mod rules;
 mod search;
 mod state;

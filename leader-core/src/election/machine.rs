@@ -19,7 +19,7 @@ const RELEASE_SPREAD: Duration = Duration::from_millis(10);
 ///
 /// Call [`handle_timeout`](Self::handle_timeout) whenever [`poll_timeout`](Self::poll_timeout) has come, feed replies as they come,
 /// and execute every [`poll_command`](Self::poll_command) in order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is true or not by itself")]
 pub struct Election {
     pub(super) timing: Timing,

@@ -7,10 +7,12 @@ use crate::clock::Moment;
 
 /// The number of one request to the store; a reply to any but the latest changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(clippy::exhaustive_structs, reason = "an internal message")]
 pub struct Attempt(pub u64);
 
 /// What the machine wants done.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
 pub enum Command {
     /// Ask the store for the lease.
     Campaign {
@@ -149,6 +151,7 @@ impl fmt::Display for Lost {
 
 /// A wish to give up the lead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
 pub enum StepDown {
     /// Then stay out of the race for the cool-down, and come back.
     Request,
@@ -158,6 +161,7 @@ pub enum StepDown {
 
 /// What the store answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
 pub enum Reply {
     /// To a campaign.
     Campaign(CampaignReply),
@@ -178,6 +182,7 @@ pub enum Reply {
 
 /// What the store answered to a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "an internal message")]
 pub enum CampaignReply {
     /// The lease is ours under a new term.
     Acquired {

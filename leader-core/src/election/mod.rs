@@ -4,6 +4,8 @@
 //! checking again.
 
 mod machine;
+#[cfg(feature = "testing")]
+pub mod marks;
 mod message;
 pub mod placement;
 mod state;

@@ -3,7 +3,7 @@
 use super::message::{Attempt, Lost};
 use crate::clock::Moment;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum State {
     /// Waits, or waits for the answer to a campaign.
     Standby {
@@ -30,7 +30,7 @@ pub(super) struct Flight {
     pub(super) deadline: Moment,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Belief {
     pub(super) term: u64,
     pub(super) until: Moment,

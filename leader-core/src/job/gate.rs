@@ -10,6 +10,9 @@ use tokio::sync::{Notify, watch};
 use crate::clock::{Clock, Moment};
 use crate::names::GroupName;
 
+#[cfg(feature = "testing")]
+pub(crate) mod steps;
+
 /// An instance's role in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

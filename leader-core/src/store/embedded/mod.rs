@@ -19,6 +19,8 @@ pub(crate) mod server;
 #[cfg(feature = "testing")]
 pub(crate) use server::{EmbeddedServer, GroupLook, Left, Part, Snapshot};
 mod step;
+#[cfg(feature = "testing")]
+pub(crate) mod steps;
 mod ticks;
 mod told;
 mod tries;

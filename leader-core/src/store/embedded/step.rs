@@ -43,6 +43,20 @@ pub(super) struct Writes {
     refused: Cell<Option<&'static str>>,
 }
 
+impl<'a> Time<'a> {
+    /// That of a step of a store that dies with its only process, and is short of nothing.
+    #[cfg(feature = "testing")]
+    pub(super) fn at(moment: Moment, exact: Timestamp, writes: &'a Writes) -> Self {
+        Self {
+            moment,
+            exact,
+            wall: whole_millis(exact),
+            process: None,
+            writes,
+        }
+    }
+}
+
 impl Time<'_> {
     /// A write that may need memory. A server without any refuses it as the first write of a step, and then the step.
     pub(super) fn grows(self) {
