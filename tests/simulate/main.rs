@@ -20,6 +20,7 @@ struct Wish {
     seconds: u64,
     seed: u64,
     one: bool,
+    log: bool,
 }
 
 fn wish() -> Result<Wish, String> {
@@ -27,6 +28,7 @@ fn wish() -> Result<Wish, String> {
         seconds: 60,
         seed: leader_tests::dice::seed(),
         one: false,
+        log: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -38,9 +40,10 @@ fn wish() -> Result<Wish, String> {
             "--seconds" => wish.seconds = number()?,
             "--seed" => wish.seed = number()?,
             "--one" => wish.one = true,
+            "--log" => wish.log = true,
             _ => {
                 return Err(format!(
-                    "`{word}` is not understood: simulate [--seconds N] [--seed N] [--one]"
+                    "`{word}` is not understood: simulate [--seconds N] [--seed N] [--one [--log]]"
                 ));
             }
         }
@@ -103,8 +106,12 @@ fn main() -> ExitCode {
         }
     };
     if wish.one {
-        let simulation = swarm::simulation(wish.seed);
+        let mut simulation = swarm::simulation(wish.seed);
+        if wish.log {
+            simulation = simulation.logged();
+        }
         let report = simulation.run();
+        print!("{}", report.log.as_deref().unwrap_or_default());
         println!("{report}");
         if !report.is_sound() {
             println!("as few faults as bring it about: {}", simulation.minimise(&report));

@@ -41,8 +41,13 @@ impl Engine {
         let Some(stopping) = &mut self.stopping else {
             return;
         };
+        let drained = now >= stopping.drained_by(self.shared.config.timing);
+        if drained {
+            // Those that may finish, too, while there is time to tell how they ended: nobody else would know before they had been silent.
+            self.runs.end_all();
+        }
         // The program's hooks are waited for as long as bodies are, and no lease is held for them.
-        let hooks_over = self.shared.hooks.are_idle() || now >= stopping.drained_by(self.shared.config.timing);
+        let hooks_over = drained || self.shared.hooks.are_idle();
         // A sign of life under way would come after the leave, and bring the line back.
         let quiet = hooks_over
             && self.groups.iter().all(|group| group.election.is_stopped())
