@@ -4,6 +4,7 @@
 
 mod downtime;
 mod hand_overs;
+mod proving;
 mod races;
 
 use jiff::Timestamp;

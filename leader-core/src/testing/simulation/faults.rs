@@ -331,6 +331,11 @@ impl Faults {
         self
     }
 
+    /// What lasts lasts no longer than this; 30 s unless given, and most a sixth of it. A wall clock may be wrong ten times as long.
+    pub fn up_to(self, longest: Duration) -> Self {
+        Self { longest, ..self }
+    }
+
     /// The store forgets as well: restarts without data or with old data, fail-over to a replica that lags, two masters, leaps of its clock.
     /// Then only terms and fences are promised to rise, as long as somebody remembers.
     pub fn and_loss(mut self, per_hour: f64) -> Self {

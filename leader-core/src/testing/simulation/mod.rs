@@ -48,8 +48,6 @@ pub(super) struct Setting {
     faults: Faults,
     seed: u64,
     keeps_log: bool,
-    /// How much longer than promised a fleet may be without a leader after the last fault: quarantines.
-    grace_of_recovery: Duration,
     settle_within: Duration,
 }
 
@@ -103,7 +101,6 @@ impl Simulation {
                 faults: Faults::none(),
                 seed: 1,
                 keeps_log: false,
-                grace_of_recovery: Duration::ZERO,
                 settle_within: Duration::from_secs(3_600),
             },
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::{sleep, sleep_until};
 
 use super::Setting;
-use super::faults::Fault;
+use super::faults::{Fault, FaultKind};
 use super::nemesis::PATIENCE;
 use super::report::Report;
 use super::seen::Seen;
@@ -18,6 +18,7 @@ use crate::job::record::Trigger;
 use crate::names::{GroupName, JobName};
 use crate::store::Store;
 use crate::store::ledger::JobLedger;
+use crate::timing::Timing;
 
 /// How often the end of something is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -62,7 +63,7 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
         world.heal();
     }
     let healed_at = world.clock.wall();
-    recover(&world).await;
+    recover(&world, plan).await;
     settle(&world, healed_at).await;
     let mut handle = None;
     for instance in 0..world.machines.len() {
@@ -143,10 +144,26 @@ fn look_around(world: &World) {
     }
 }
 
+/// How much longer than promised a fleet may be without a leader: a server that may have forgotten keeps everybody waiting, and leases
+/// last longer by what its clock was put back.
+fn grace_of_recovery(timing: Timing, plan: &[Fault]) -> Duration {
+    let mut grace = Duration::ZERO;
+    if plan
+        .iter()
+        .any(|fault| fault.kind.is_forgetful() || fault.kind == FaultKind::StoreRestart)
+    {
+        grace += timing.ttl() + Duration::from_secs(2);
+    }
+    let steps = plan.iter().filter(|fault| fault.kind == FaultKind::StoreClock);
+    steps.fold(grace, |grace, step| {
+        grace + Duration::from_millis(step.strength.unsigned_abs())
+    })
+}
+
 /// Waits until every group is led.
-async fn recover(world: &Arc<World>) {
+async fn recover(world: &Arc<World>, plan: &[Fault]) {
     let timing = world.setting.timing;
-    let bound = timing.ttl() + Duration::from_secs(1) + world.setting.grace_of_recovery;
+    let bound = timing.ttl() + Duration::from_secs(1) + grace_of_recovery(timing, plan);
     let began = of_timers();
     for group in &world.setting.groups() {
         let after = loop {

@@ -1,0 +1,110 @@
+//! The simulator itself: repeatable, fast enough for a year, and honest about what it is given.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use leader_core::testing::{FaultKind, Faults, Simulation};
+use leader_core::{Outcome, Ran, State, Tick, Timing, leader_only};
+
+#[leader_only(group = "proof", cron = "* * * * *")]
+async fn minutely(_tick: Tick) {}
+
+#[leader_only(group = "proof", every = "90s", overlap = "wait", retries = 2, backoff = "1s..5s")]
+async fn slowly(tick: Tick) -> Result<(), &'static str> {
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    if tick.attempt() == 1 { Err("once") } else { Ok(()) }
+}
+
+#[leader_only(group = "other", every = "2m")]
+async fn needy(_tick: Tick, State(_): State<std::num::NonZeroU128>) {}
+
+fn hard(seed: u64) -> Simulation {
+    Simulation::new()
+        .seed(seed)
+        .instances(4)
+        .job::<minutely>()
+        .job::<slowly>()
+        .timing(Timing::from_ttl(Duration::from_secs(5)))
+        .lasting(Duration::from_secs(2_400))
+        .faults(Faults::fierce().and_loss(1.0))
+        .logged()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log_byte_for_byte() {
+    let one = hard(42).run();
+    let two = hard(42).run();
+    let (one, two) = (one.log.unwrap(), two.log.unwrap());
+    assert!(one.lines().count() > 1_000, "{} lines", one.lines().count());
+    let differing = one.lines().zip(two.lines()).find(|(a, b)| a != b);
+    assert!(one == two, "{differing:#?}");
+    let other = hard(43).run();
+    assert!(other.log.unwrap() != one);
+}
+
+#[test]
+fn a_day_without_faults_runs_every_tick() {
+    let began = Instant::now();
+    let report = Simulation::new().job::<minutely>().run();
+    println!("{report} in {:?}", began.elapsed());
+    report.assert_sound();
+    let ledger = report.ledger::<minutely>();
+    let ran = ledger.counts.get(&Outcome::Ran(Ran::Ok)).copied().unwrap_or(0);
+    assert_eq!((ledger.decided(), ledger.counts.len()), (ran, 1), "{:?}", ledger.counts);
+    assert!((1_439..=1_441).contains(&ran), "{ran}");
+    assert_eq!(report.fault_count(), 0);
+}
+
+#[test]
+fn what_happens_is_what_was_asked_for() {
+    let faults = Faults::none()
+        .with(FaultKind::Crash, 6.0)
+        .up_to(Duration::from_secs(20));
+    let report = Simulation::new()
+        .job::<minutely>()
+        .lasting(Duration::from_secs(4 * 3_600))
+        .faults(faults)
+        .run();
+    println!("{report}");
+    report.assert_sound();
+    // 12 hours of processes, 6 times an hour.
+    let crashes = report.faults[&FaultKind::Crash];
+    assert!((40..=110).contains(&crashes), "{crashes}");
+    assert_eq!(report.faults.len(), 1);
+    assert!(report.elections > 4);
+}
+
+#[test]
+#[should_panic(expected = "NonZero")]
+fn what_cannot_be_started_is_said() {
+    let _ = Simulation::new().job::<needy>().run();
+}
+
+/// The short form of `tests/run simulate`.
+#[test]
+fn random_fleets_keep_every_promise() {
+    let output = Command::new(env!("CARGO_BIN_EXE_simulate"))
+        .args(["--seconds", "15"])
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    println!("{told}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success());
+    assert!(told.trim_end().ends_with(" passed, 0 failed"));
+}
+
+#[test]
+#[ignore = "speed"]
+fn year() {
+    for (ttl, faults) in [(10, Faults::none()), (600, Faults::none()), (600, Faults::realistic())] {
+        let began = Instant::now();
+        let report = Simulation::new()
+            .job::<minutely>()
+            .for_days(if ttl == 10 { 36 } else { 365 })
+            .timing(Timing::from_ttl(Duration::from_secs(ttl)))
+            .faults(faults)
+            .run();
+        println!("{report} in {:?}", began.elapsed());
+    }
+}
