@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::dice::Dice;
-use super::faults::FaultKind;
+use super::fault::FaultKind;
 use super::servers::Servers;
 use crate::clock::of_timers;
 use crate::names::{GroupName, Holder, JobName};

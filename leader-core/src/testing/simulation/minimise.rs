@@ -1,7 +1,7 @@
 //! As few faults as bring about the same: delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input",
 //! 2002).
 
-use super::faults::Fault;
+use super::fault::Fault;
 use super::report::Report;
 
 /// The most runs that it may take.
@@ -63,7 +63,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::time::Duration;
 
-    use super::super::faults::FaultKind;
+    use super::super::fault::FaultKind;
     use super::super::judge::Violation;
     use super::*;
 

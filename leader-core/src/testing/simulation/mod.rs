@@ -5,6 +5,7 @@
 //! is looked for at each step instead of at the end.
 
 mod dice;
+mod fault;
 mod faults;
 mod invariants;
 mod judge;
@@ -24,7 +25,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-pub use faults::{Fault, FaultKind, Faults};
+pub use fault::{Fault, FaultKind};
+pub use faults::Faults;
 pub use judge::Violation;
 pub use report::Report;
 
@@ -33,6 +35,9 @@ use crate::bootstrap::Bootstrap;
 use crate::job::record::{Job, Record};
 use crate::names::{DEFAULT_GROUP, GroupName};
 use crate::timing::Timing;
+
+/// The longest leases of a simulation that were not asked for.
+const LONGEST_TTL: Duration = Duration::from_secs(600);
 
 type Configure = Arc<dyn Fn(Bootstrap) -> Bootstrap + Send + Sync>;
 
@@ -62,11 +67,91 @@ impl Setting {
     }
 }
 
-/// A fleet that is about to be simulated.
+/// A fleet that is about to be simulated: identical instances of the real thing in one thread, on virtual time, over a store and links
+/// that fail as they are told to.
+///
+/// What the promises say is looked for at each step, and a [`Report`] tells what became of every tick; whether the jobs did what they should is for
+/// the test to say, by the state that they were given. Jobs sleep by `tokio::time`, and must not wait for anything outside.
+///
+/// Here a job pays what is due. It marks what it has paid after it has paid it, and a crash in between pays twice:
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::sync::{Arc, Mutex};
+/// use std::time::Duration;
+///
+/// use leader_core::testing::{FaultKind, Faults, Simulation};
+/// use leader_core::{State, Tick, leader_only};
+///
+/// #[derive(Clone, Default)]
+/// struct Bank(Arc<Mutex<Accounts>>);
+///
+/// #[derive(Default)]
+/// struct Accounts {
+///     /// By invoice, how often it was paid.
+///     paid: BTreeMap<i64, u32>,
+///     /// Up to which invoice all are marked as paid.
+///     marked: i64,
+/// }
+///
+/// impl Bank {
+///     /// `once` gives the bank a key, by which it refuses to pay again.
+///     async fn pay(&self, invoice: i64, once: bool) {
+///         let paid = &mut self.0.lock().unwrap().paid;
+///         if !(once && paid.contains_key(&invoice)) {
+///             *paid.entry(invoice).or_default() += 1;
+///         }
+///     }
+///
+///     fn paid_twice(&self) -> usize {
+///         self.0.lock().unwrap().paid.values().filter(|times| **times > 1).count()
+///     }
+/// }
+///
+/// async fn pay_all(tick: Tick, bank: Bank, once: bool) {
+///     let from = bank.0.lock().unwrap().marked + 1;
+///     for invoice in from..=tick.scheduled_at().as_second() / 600 {
+///         bank.pay(invoice, once).await;
+///         tokio::time::sleep(Duration::from_secs(20)).await;
+///         bank.0.lock().unwrap().marked = invoice;
+///     }
+/// }
+///
+/// #[leader_only(every = "10m")]
+/// async fn pay(tick: Tick, State(bank): State<Bank>) {
+///     pay_all(tick, bank, false).await;
+/// }
+///
+/// #[leader_only(every = "10m")]
+/// async fn pay_once(tick: Tick, State(bank): State<Bank>) {
+///     pay_all(tick, bank, true).await;
+/// }
+///
+/// let begin = "2026-03-02T00:00:00Z".parse().unwrap();
+/// let bank = || {
+///     let bank = Bank::default();
+///     bank.0.lock().unwrap().marked = "2026-03-02T00:00:00Z".parse::<jiff::Timestamp>().unwrap().as_second() / 600;
+///     bank
+/// };
+/// let hours = Simulation::new()
+///     .starting(begin)
+///     .lasting(Duration::from_secs(4 * 3_600))
+///     .faults(Faults::realistic().with(FaultKind::Crash, 12.0));
+///
+/// let careless = bank();
+/// hours.clone().job::<pay>().state(careless.clone()).run().assert_sound();
+/// assert!(careless.paid_twice() > 0, "the fleet kept its promises, and the job did not");
+///
+/// let careful = bank();
+/// hours.job::<pay_once>().state(careful.clone()).run().assert_sound();
+/// assert_eq!(careful.paid_twice(), 0);
+/// ```
 #[derive(Clone)]
 #[must_use = "nothing happens before `run`"]
 pub struct Simulation {
     setting: Setting,
+    /// Whether the times of the elections were given.
+    timed: bool,
 }
 
 impl fmt::Debug for Simulation {
@@ -103,6 +188,7 @@ impl Simulation {
                 keeps_log: false,
                 settle_within: Duration::from_secs(3_600),
             },
+            timed: false,
         }
     }
 
@@ -141,6 +227,10 @@ impl Simulation {
     /// For so long.
     pub fn lasting(mut self, span: Duration) -> Self {
         self.setting.span = span;
+        if !self.timed {
+            let ttl = (span / 50_000).clamp(Timing::default().ttl(), LONGEST_TTL);
+            self.setting.timing = Timing::from_ttl(ttl);
+        }
         self
     }
 
@@ -150,9 +240,11 @@ impl Simulation {
         self
     }
 
-    /// The times of the elections.
+    /// The times of the elections. Unless they are given, leases last as they do by default, and longer where more than five days are
+    /// simulated, up to ten minutes: so that a year takes some seconds.
     pub fn timing(mut self, timing: Timing) -> Self {
         self.setting.timing = timing;
+        self.timed = true;
         self
     }
 

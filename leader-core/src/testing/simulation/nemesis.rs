@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::faults::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind};
 use super::seen::Seen;
 use super::world::{World, lock};
 use crate::clock::of_timers;

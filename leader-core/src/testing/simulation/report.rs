@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use super::faults::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind};
 use super::judge::Violation;
 use crate::job::record::Job;
 use crate::store::ledger::JobLedger;

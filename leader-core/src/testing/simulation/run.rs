@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::{sleep, sleep_until};
 
 use super::Setting;
-use super::faults::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind};
 use super::nemesis::PATIENCE;
 use super::report::Report;
 use super::seen::Seen;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::faults::Fault;
+use super::fault::Fault;
 use crate::event::Event;
 use crate::job::record::Overlap;
 use crate::job::tick::Origin;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::faults::{Fault, FaultKind};
+use super::fault::{Fault, FaultKind};
 use crate::clock::{Clock, of_timers};
 use crate::names::{GroupName, Namespace};
 use crate::store::StoreError;

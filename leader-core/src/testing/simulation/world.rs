@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Setting;
 use super::dice::Dice;
-use super::faults::FaultKind;
+use super::fault::FaultKind;
 use super::judge::Judge;
 use super::link::{Link, Way};
 use super::probe::Probed;
