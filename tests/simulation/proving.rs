@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::hand_overs::Bodies;
 use leader_core::testing::{FaultKind, Faults, Simulation};
 use leader_core::{Outcome, Ran, State, Tick, Timing, leader_only};
 
@@ -16,7 +17,7 @@ async fn slowly(tick: Tick) -> Result<(), &'static str> {
 }
 
 #[leader_only(group = "other", every = "2m")]
-async fn needy(_tick: Tick, State(_): State<std::num::NonZeroU128>) {}
+async fn needy(_tick: Tick, State(_): State<Bodies>) {}
 
 fn hard(seed: u64) -> Simulation {
     Simulation::new()
@@ -75,7 +76,7 @@ fn what_happens_is_what_was_asked_for() {
 }
 
 #[test]
-#[should_panic(expected = "NonZero")]
+#[should_panic(expected = "cannot be started")]
 fn what_cannot_be_started_is_said() {
     let _ = Simulation::new().job::<needy>().run();
 }

@@ -80,7 +80,9 @@ pub(crate) struct Gate {
     idle: Notify,
     awaited: AtomicBool,
     /// The highest term whose bodies have been told to stop.
-    told: watch::Sender<u64>,
+    told: AtomicU64,
+    /// Woken when it rises: in the order of the waiters, which a channel's would not be.
+    told_of: Notify,
     status: watch::Sender<GroupStatus>,
 }
 
@@ -113,7 +115,8 @@ impl Gate {
             calls: AtomicUsize::new(0),
             idle: Notify::new(),
             awaited: AtomicBool::new(false),
-            told: watch::Sender::new(0),
+            told: AtomicU64::new(0),
+            told_of: Notify::new(),
             status: watch::Sender::new(status),
         }
     }
@@ -173,26 +176,21 @@ impl Gate {
 
     /// Tells the bodies of `term` to stop.
     pub(crate) fn tell(&self, term: u64) {
-        self.told.send_if_modified(|told| {
-            let newer = term > *told;
-            *told = term.max(*told);
-            newer
-        });
+        if self.told.fetch_max(term, Ordering::SeqCst) < term {
+            self.told_of.notify_waiters();
+        }
     }
 
     /// Takes it back: the end that the bodies of `term` were told of has not come.
     pub(crate) fn untell(&self, term: u64) {
-        self.told.send_if_modified(|told| {
-            let was_told = *told == term;
-            if was_told {
-                *told = term - 1;
-            }
-            was_told
-        });
+        // Another term that was told of meanwhile stays so.
+        let _ = self
+            .told
+            .compare_exchange(term, term - 1, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     pub(crate) fn is_told(&self, term: u64) -> bool {
-        *self.told.borrow() >= term
+        self.told.load(Ordering::SeqCst) >= term
     }
 
     /// Whether a call may enter now.
@@ -364,9 +362,14 @@ impl Lead {
     /// Completes when the body should stop: a little before trust ends (1 s, at most a fifth of the TTL), and at once on step-down
     /// and shutdown. Cancel safe.
     pub async fn cancelled(&self) {
-        let mut told = self.gate.told.subscribe();
-        // The sender lives in the gate that `self` holds, so the wait cannot fail.
-        let _ = told.wait_for(|told| *told >= self.key).await;
+        loop {
+            // Before the look: what is told after that wakes it.
+            let woken = self.gate.told_of.notified();
+            if self.gate.is_told(self.key) {
+                return;
+            }
+            woken.await;
+        }
     }
 }
 

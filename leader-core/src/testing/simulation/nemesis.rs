@@ -1,5 +1,6 @@
 //! Makes the faults of a plan happen.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -96,6 +97,10 @@ impl World {
         let Some((who, process, Some(handle))) = self.living(instance) else {
             return;
         };
+        // One at a time: which of two hears the end first is for tokio's own dice.
+        if self.machines[instance].asking.swap(true, Ordering::SeqCst) {
+            return;
+        }
         let me = self.weak();
         let timing = self.setting.timing;
         tokio::spawn(async move {
@@ -109,6 +114,7 @@ impl World {
             let bound = PATIENCE + 4 * timing.ttl();
             let _ = timeout(2 * bound, asking).await;
             let Some(world) = Weak::upgrade(&me) else { return };
+            world.machines[who.instance].asking.store(false, Ordering::SeqCst);
             let is_the_same = world.living(who.instance).is_some_and(|(now, ..)| now == who);
             if is_the_same && lock(&world.machines[who.instance].life).stops == 0 {
                 let took = began.elapsed();

@@ -1,6 +1,7 @@
 //! A fleet, its machines, its store and the way between them, in one thread and on virtual time.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub(super) struct Machine {
     pub(super) clock: Clock,
     pub(super) way: Arc<Way>,
     pub(super) life: Mutex<Life>,
+    /// Somebody has asked for a step-down there, and waits.
+    pub(super) asking: AtomicBool,
     /// How far its wall clock has been stepped.
     stepped: Mutex<SignedDuration>,
 }
@@ -107,6 +110,7 @@ impl World {
                 way: Arc::new(Way::new(dice.fork(1), latency, Arc::clone(&counts))),
                 life: Mutex::default(),
                 stepped: Mutex::default(),
+                asking: AtomicBool::new(false),
             }
         };
         let machines = (0..setting.instances).map(machine).collect();
