@@ -52,6 +52,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "bootstrap",
             "clock",
+            "election",
             "event",
             "instance",
             "job",
