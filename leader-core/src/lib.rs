@@ -11,6 +11,11 @@ mod event;
 pub mod fencing;
 mod instance;
 mod job;
+#[cfg(feature = "mutants")]
+#[doc(hidden)]
+pub mod mutants;
+#[cfg(not(feature = "mutants"))]
+mod mutants;
 mod names;
 mod runtime;
 mod schedule;

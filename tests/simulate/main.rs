@@ -2,10 +2,12 @@
 //! should not have.
 //!
 //! `simulate [--seconds 60] [--seed N] [--one]`: seeds are taken from N on, which is random unless given; `--one` runs that seed alone and prints its
-//! report.
+//! report. `--mutants` plants each fault of `leader_core::mutants` in turn instead, as `tests/run mutants` does.
 #![allow(clippy::unwrap_used, reason = "a suite fails by panic")]
 
 mod jobs;
+#[cfg(feature = "mutants")]
+mod mutants;
 mod swarm;
 
 use std::collections::BTreeMap;
@@ -98,6 +100,11 @@ fn roam(first: u64, until: Instant) -> Total {
 }
 
 fn main() -> ExitCode {
+    #[cfg(feature = "mutants")]
+    if std::env::args().nth(1).is_some_and(|word| word == "--mutants") {
+        let all_seen = mutants::run(std::env::args().nth(2).as_deref());
+        return if all_seen { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let wish = match wish() {
         Ok(wish) => wish,
         Err(refusal) => {

@@ -11,13 +11,18 @@ const LONGEST: usize = 400;
 
 /// The rooms of `leader-core`, lowest first: a room imports from its own floor's neighbours named here, and from below.
 const ROOMS: &[(&str, &[&str])] = &[
+    // Faults planted for the suites: the constant `false` unless a feature says otherwise, so that the pure rooms stay pure.
+    ("mutants", &[]),
     ("clock", &[]),
     ("names", &[]),
     ("timing", &[]),
-    ("election", &["clock", "names", "timing"]),
+    ("election", &["clock", "mutants", "names", "timing"]),
     ("schedule", &["clock", "names", "timing"]),
-    ("job", &["clock", "names", "timing", "schedule"]),
-    ("store", &["clock", "names", "timing", "schedule", "election", "job"]),
+    ("job", &["clock", "mutants", "names", "timing", "schedule"]),
+    (
+        "store",
+        &["clock", "mutants", "names", "timing", "schedule", "election", "job"],
+    ),
     ("event", &["clock", "names", "timing", "election", "job", "store"]),
     ("fencing", &["names", "job"]),
     ("telemetry", &["election", "event", "job", "schedule"]),
@@ -25,6 +30,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "runtime",
         &[
             "clock",
+            "mutants",
             "names",
             "timing",
             "schedule",
@@ -52,9 +58,11 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "bootstrap",
             "clock",
+            "election",
             "event",
             "instance",
             "job",
+            "mutants",
             "names",
             "runtime",
             "schedule",

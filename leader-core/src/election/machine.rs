@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::message::{Attempt, Command, Lost, Reply, StepDown};
-use super::state::{Draining, State, landed};
+use super::state::{Belief, Draining, State, landed, trusted_until};
 use crate::clock::Moment;
+use crate::mutants::{Mutant, planted};
 use crate::timing::Timing;
 
 /// Over what span the standbys look that are told of a release: the first to look wins, so that a group has an order of preference,
@@ -232,7 +233,7 @@ impl Election {
                         belief.failures = 0;
                         let asked = std::mem::take(&mut belief.asked);
                         belief.renew_at = if asked { now } else { sent + self.timing.renew() };
-                        belief.until = belief.until.max(sent + self.timing.trust());
+                        belief.until = belief.until.max(trusted_until(&self.timing, sent, now));
                         // The end that bodies were told of has not come.
                         belief.told &= belief.draining.is_some();
                         let (term, until) = (belief.term, belief.until);
@@ -247,6 +248,11 @@ impl Election {
                     }
                     Reply::Campaign(_) | Reply::Released | Reply::Failed => self.renewal_failed(now),
                 }
+            }
+            State::Releasing { term, .. } if planted(Mutant::RenewalAfterRelease) && *reply == Reply::Renewed => {
+                let (term, until) = (*term, now + self.timing.trust());
+                self.state = State::Leading(Belief::new(term, until, now));
+                self.commands.push_back(Command::Lead { term, until });
             }
             State::Releasing { flight, again_at, .. } => {
                 if landed(flight, attempt).is_none() {
@@ -311,6 +317,15 @@ impl Election {
                 belief.told = true;
                 let term = belief.term;
                 self.commands.push_back(Command::Drain { term, bound });
+                if planted(Mutant::ReleaseBeforeTheDrain) {
+                    let attempt = self.flight(now).attempt;
+                    let draining_since = Some(now);
+                    self.commands.push_back(Command::Release {
+                        attempt,
+                        term,
+                        draining_since,
+                    });
+                }
             }
             // An answer under way may bring a lease that must be given back, so a stopping candidate waits for it.
             State::Standby { flight: None, .. } if shutdown => self.stop(),

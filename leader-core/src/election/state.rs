@@ -2,6 +2,8 @@
 
 use super::message::{Attempt, Lost};
 use crate::clock::Moment;
+use crate::mutants::{Mutant, planted};
+use crate::timing::Timing;
 
 #[derive(Clone, Debug)]
 pub(super) enum State {
@@ -48,6 +50,32 @@ pub(super) struct Draining {
     pub(super) since: Moment,
     pub(super) bound: Moment,
     pub(super) reason: Lost,
+}
+
+impl Belief {
+    pub(super) fn new(term: u64, until: Moment, renew_at: Moment) -> Self {
+        Self {
+            term,
+            until,
+            told: false,
+            renew_at,
+            asked: false,
+            flight: None,
+            failures: 0,
+            draining: None,
+        }
+    }
+}
+
+/// Until when trust lasts that was asked for at `sent`, and is given now.
+pub(super) fn trusted_until(timing: &Timing, sent: Moment, now: Moment) -> Moment {
+    if planted(Mutant::TrustFromTheReply) {
+        return now + timing.trust();
+    }
+    if planted(Mutant::NoMargin) {
+        return sent + timing.ttl();
+    }
+    sent + timing.trust()
 }
 
 /// Takes the flight that `attempt` answers; any other answer changes nothing.

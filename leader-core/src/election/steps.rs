@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::machine::Election;
 use super::message::{Attempt, CampaignReply, Command, Lost};
-use super::state::{Belief, Flight, State};
+use super::state::{Belief, Flight, State, trusted_until};
 use crate::clock::Moment;
+use crate::mutants::{Mutant, planted};
 
 impl Election {
     /// Trust ends by the clock alone, whatever is under way.
@@ -14,6 +15,7 @@ impl Election {
             self.lose(now, Lost::Expired);
             // The lease may still be there, in our name: a campaign finds it as its own.
             self.look(now);
+            self.campaigning &= !planted(Mutant::NeverLooksAgain);
             if self.stopping {
                 self.stop();
             }
@@ -41,22 +43,13 @@ impl Election {
             CampaignReply::Acquired { term } => {
                 self.known = self.known.max(term);
                 self.yielded = None;
-                let until = sent + self.timing.trust();
+                let until = trusted_until(&self.timing, sent, now);
                 if self.stopping || self.abandoned {
                     self.begin_release(now, term, None);
                 } else if now >= until {
                     self.look(now);
                 } else {
-                    self.state = State::Leading(Belief {
-                        term,
-                        until,
-                        told: false,
-                        renew_at: sent + self.timing.renew(),
-                        asked: false,
-                        flight: None,
-                        failures: 0,
-                        draining: None,
-                    });
+                    self.state = State::Leading(Belief::new(term, until, sent + self.timing.renew()));
                     self.commands.push_back(Command::Lead { term, until });
                 }
                 return;
@@ -122,6 +115,11 @@ impl Election {
             // ± 20 %, so that the retries of a fleet do not stay in step.
             let jitter = retry.mul_f64(0.8 + 0.4 * f64::from(self.preference) / f64::from(u16::MAX));
             belief.renew_at = now + jitter;
+            if planted(Mutant::TrustFromAFailure) {
+                belief.until = now + self.timing.trust();
+                let (term, until) = (belief.term, belief.until);
+                self.commands.push_back(Command::Extend { term, until });
+            }
             let (term, failures) = (belief.term, belief.failures);
             self.commands.push_back(Command::RenewalFailed { term, failures });
         }

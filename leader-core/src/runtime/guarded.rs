@@ -14,6 +14,7 @@ use crate::job::gate::Lead;
 use crate::job::outcome::Ran;
 use crate::job::output::{JobError, bounded};
 use crate::job::record::{BodyResult, OnLoss};
+use crate::mutants::{Mutant, planted};
 
 /// How a body ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,7 +162,12 @@ impl<W: Witness> Guarded<W> {
             return Poll::Ready(Ending::of(self.control.verdict()));
         }
         let begun = matches!(self.state, State::Running(_));
-        if !self.lead.is_leading() && (self.on_loss == OnLoss::Cancel || !begun) {
+        let unseen = planted(if begun {
+            Mutant::PolledPastTrust
+        } else {
+            Mutant::BegunPastTrust
+        });
+        if !self.lead.is_leading() && (self.on_loss == OnLoss::Cancel || !begun) && !unseen {
             return Poll::Ready(Ending::of(if begun { Ran::Cancelled } else { Ran::NotStarted }));
         }
         if !begun {

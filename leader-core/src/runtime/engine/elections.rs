@@ -12,6 +12,7 @@ use crate::election::{Attempt, Command, Lost, Oddity, Reply, StepDown};
 use crate::event::Event;
 use crate::job::gate::{GroupStatus, Role};
 use crate::job::outcome::Ran;
+use crate::mutants::{Mutant, planted};
 use crate::runtime::guarded::Ending;
 use crate::store::{Asked, Campaign, Campaigned, Release, Renewal, Renewed, StoreError, Verdict};
 
@@ -100,6 +101,9 @@ impl Engine {
                 Command::Lead { term, until } => self.lead(now, index, term, until),
                 Command::Extend { term, until } => {
                     state.gate.extend(until);
+                    if planted(Mutant::ElectedWithEachRenewal) {
+                        self.shared.tell(Event::Elected { group, term });
+                    }
                     if state.draining.is_none() {
                         state.gate.untell(term);
                     }
@@ -123,6 +127,9 @@ impl Engine {
                 .into_iter()
                 .map(|(group, attempt, request)| ((group, attempt), request))
                 .unzip();
+            if planted(Mutant::TasksPileUp) {
+                self.ask(std::future::pending(), |()| Input::CallsIdle);
+            }
             let store = Arc::clone(&self.store);
             self.ask(async move { store.campaign(requests).await }, move |answers| {
                 Input::Campaigned(keyed(keys, answers))
@@ -258,6 +265,9 @@ impl Engine {
     pub(super) fn released(&mut self, now: Moment, index: Group, attempt: Attempt, answer: &Result<(), StoreError>) {
         self.heard(now, answer);
         let reply = if answer.is_ok() { Reply::Released } else { Reply::Failed };
+        if planted(Mutant::BeliefUntilReleased) {
+            self.groups[index].gate.close();
+        }
         self.groups[index].election.handle_reply(now, attempt, &reply);
         self.elections_turn(now);
     }
@@ -267,6 +277,9 @@ impl Engine {
         state.known = state.known.max(term);
         state.draining = None;
         state.leading_since = now;
+        if planted(Mutant::BeliefUntilReleased) {
+            state.gate.close();
+        }
         state.gate.open(term, until);
         let since = self.shared.config.clock.wall();
         let leader = self.shared.config.instance.to_string();
@@ -298,7 +311,9 @@ impl Engine {
     /// Belief is cleared before anything else is sent.
     fn lose(&mut self, index: Group, term: u64, reason: Lost, ended: Moment) {
         let state = &mut self.groups[index];
-        state.gate.close();
+        if !(planted(Mutant::BeliefUntilReleased) && matches!(reason, Lost::SteppedDown | Lost::Shutdown)) {
+            state.gate.close();
+        }
         state.gate.tell(term);
         let drained = state.draining.take().is_some();
         state.taken_over = None;
@@ -307,6 +322,10 @@ impl Engine {
         state.show(Role::Standby, None, term, None);
         let group = state.gate.group().clone();
         for done in state.step_down.drain(..) {
+            if planted(Mutant::StepDownUnanswered) {
+                std::mem::forget(done);
+                continue;
+            }
             let _ = done.send(Ok(()));
         }
         self.forget_ticks(index);

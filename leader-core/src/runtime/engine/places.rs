@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::Engine;
 use crate::clock::Moment;
 use crate::job::record::Overlap;
+use crate::mutants::{Mutant, planted};
 use crate::runtime::load::Load;
 use crate::schedule::planner::{Step, StepKind};
 
@@ -116,7 +117,10 @@ impl Engine {
     /// The decisions that are due and, where they may become runs, have a place: the longest due first. Whatever has none waits, and
     /// its claim is not made.
     pub(super) fn due(&mut self, now: Moment) -> Vec<(usize, Vec<Step>)> {
-        let at = self.planning.at(now);
+        let mut at = self.planning.at(now);
+        if planted(Mutant::EarlyTimer) {
+            at += jiff::SignedDuration::from_secs(5);
+        }
         let runs = &self.runs;
         let races = |index: usize| !self.groups[index].unled.jobs.is_empty() && self.races(index);
         let racing: Vec<_> = (0..self.groups.len()).map(races).collect();

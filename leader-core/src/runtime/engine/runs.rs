@@ -21,6 +21,7 @@ use crate::job::outcome::Ran;
 use crate::job::record::OnLoss;
 use crate::job::scope::{self, Scope};
 use crate::job::tick::{Inner, Origin, Tick};
+use crate::mutants::{Mutant, planted};
 use crate::runtime::guarded::{Control, Ending, Guarded, Start, Witness};
 use crate::runtime::shared::Shared;
 use crate::store::{Beats, End};
@@ -335,7 +336,7 @@ impl Engine {
             .runs
             .beat_at
             .is_some_and(|at| now >= at || (renewing && now + renew / 2 >= at));
-        if self.runs.running.is_empty() {
+        if self.runs.running.is_empty() || planted(Mutant::NoSignsOfLife) {
             self.runs.beat_at = None;
             return Vec::new();
         }

@@ -27,6 +27,7 @@ use super::input::Group;
 use crate::clock::Moment;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
+use crate::mutants::{Mutant, planted};
 use crate::names::JobName;
 use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, StoredSchedule, Want};
 
@@ -99,7 +100,8 @@ impl Ticks {
 impl Engine {
     pub(super) fn ticks_wake(&mut self, now: Moment) -> Option<Moment> {
         let planned = self.planner.next_wake().filter(|_| !self.holds_ticks());
-        let planned = planned.map(|at| self.planning.moment_of(at, now));
+        let early = jiff::SignedDuration::from_secs(if planted(Mutant::EarlyTimer) { 5 } else { 0 });
+        let planned = planned.map(|at| self.planning.moment_of(at - early, now));
         let again = self.ticks.flights.values().filter_map(|flight| flight.again_at).min();
         let told = self.ticks.coverage.next_wake();
         let wakes = planned.into_iter().chain(again).chain(told);

@@ -3,8 +3,9 @@
 //! A store that was born with its process and dies with it needs no quarantine: no leader of an earlier life can believe. One that was made as a
 //! server outlives its fleets, and has `quarantine` in place of the campaign here.
 
-use super::{Data, Lease, Time, quarantine, step};
+use super::{Data, Group, Lease, Time, quarantine, step};
 use crate::clock::Moment;
+use crate::mutants::{Mutant, planted};
 use crate::names::Holder;
 use crate::store::request::{Ask, AskReply, Beats, Campaign, Campaigned, Release, Renewal, Renewed, Verdict};
 
@@ -27,7 +28,7 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time<'_>) -> C
             oddity: None,
         };
     }
-    if term > request.known {
+    if term > request.known && !planted(Mutant::StaleCampaign) {
         return Campaigned {
             verdict: Verdict::Stale { term },
             holder: held.map(|(holder, _)| holder),
@@ -49,7 +50,12 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time<'_>) -> C
             oddity: None,
         };
     }
-    let term = group.mint(request.known, time.exact);
+    let keeps = planted(Mutant::TermKept) && held.is_some();
+    let term = if keeps {
+        term
+    } else {
+        group.mint(request.known, time.exact)
+    };
     group.term = term;
     group.lease = Some(Lease {
         holder: Some(request.holder.clone()),
@@ -72,7 +78,8 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time<'_>) -> C
 pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time<'_>) -> Renewed {
     let group = data.groups.entry(renewal.group.clone()).or_default();
     let term = group.term;
-    if !group.is_held_by(&renewal.holder, renewal.term, time.moment) {
+    let any = planted(Mutant::RenewWithoutComparing) && group.held(time.moment).is_some();
+    if !any && !group.is_held_by(&renewal.holder, renewal.term, time.moment) {
         let holder = group.held(time.moment).and_then(|lease| lease.holder.clone());
         return Renewed::NotYours { holder, term };
     }
@@ -124,7 +131,7 @@ pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time<'_>) -> (Vec<u64>,
 /// Whether there was something to release.
 pub(super) fn release(data: &mut Data, request: &Release, time: Time<'_>) -> bool {
     let group = data.groups.entry(request.group.clone()).or_default();
-    if !group.is_held_by(&request.holder, request.term, time.moment) {
+    if !may_release(group, request, time) {
         return false;
     }
     time.frees();
@@ -136,6 +143,17 @@ pub(super) fn release(data: &mut Data, request: &Release, time: Time<'_>) -> boo
         group.drained = request.draining_since;
     }
     true
+}
+
+fn may_release(group: &mut Group, request: &Release, time: Time<'_>) -> bool {
+    let held = group.held(time.moment).map(|lease| lease.holder.clone());
+    if planted(Mutant::ReleaseWithoutComparing) && held.is_some() {
+        return true;
+    }
+    if planted(Mutant::ReleaseWithoutTheTerm) {
+        return held == Some(Some(request.holder.clone()));
+    }
+    group.is_held_by(&request.holder, request.term, time.moment)
 }
 
 pub(super) fn ask(data: &mut Data, request: &Ask, time: Time<'_>) -> AskReply {

@@ -10,6 +10,7 @@ use super::server::Process;
 use super::{Data, Group, Lease, Time, lease};
 use crate::clock::Moment;
 use crate::election::Oddity;
+use crate::mutants::{Mutant, planted};
 use crate::names::Holder;
 use crate::store::coverage::{Absence, AbsenceKind, KEPT_ABSENCES};
 use crate::store::error::StoreError;
@@ -158,13 +159,17 @@ impl Asked<'_> {
             marks.seen = Some(now);
         }
         let born = marks.born.unwrap_or(now);
-        let known_from = if first { born } else { born + marks.quarantine };
+        let known_from = if first || planted(Mutant::NoBirthMark) {
+            born
+        } else {
+            born + marks.quarantine
+        };
         let wait = self.wait(group, born_in, known_from, held.is_some());
         if wait > 0 {
             let remaining = as_span(rounded(wait));
             return Ok(said(Verdict::Quarantined { remaining, term }, None));
         }
-        if term > self.request.known {
+        if term > self.request.known && !planted(Mutant::StaleCampaign) {
             return Ok(said(Verdict::Stale { term }, None));
         }
         let marks = &group.marks;
@@ -226,7 +231,7 @@ impl Asked<'_> {
             return Ok((left, Some(oddity)));
         }
         let ttl = marks.ttl;
-        if ttl > 0 && left.is_none_or(|left| left > ttl) {
+        if ttl > 0 && left.is_none_or(|left| left > ttl) && !planted(Mutant::LeaseNotCutBack) {
             // The server's clock was set back, or somebody took the end away. No trust lasts longer than the lease was granted for.
             self.time.frees();
             if let Some(lease) = &mut group.lease {
@@ -271,7 +276,7 @@ impl Asked<'_> {
     fn after_restart(&self, born_in: Option<u64>, seen: Option<i64>, ttl: i64, longest: i64, led: bool) -> i64 {
         // A leader that hands over just before its next renewal has renewed a quarter of a TTL ago.
         let since_renewal = 4 * (seen.unwrap_or(0) + UNSYNCED + ttl - self.now) + ttl;
-        if born_in == Some(self.process.id) {
+        if born_in == Some(self.process.id) || planted(Mutant::YoungServerIgnored) {
             return 0;
         }
         let Some(age) = self.process.age(self.time.exact) else {
@@ -293,7 +298,14 @@ impl Asked<'_> {
         }
         self.time.grow()?;
         self.note_leads(group, held);
-        let term = group.mint(request.known, self.time.exact);
+        let keeps = held && planted(Mutant::TermKept);
+        let floor = if planted(Mutant::FloorsForgotten) {
+            0
+        } else {
+            request.known
+        };
+        let minted = group.mint(floor, self.time.exact);
+        let term = if keeps { group.term } else { minted };
         group.term = term;
         group.lease = Some(Lease {
             holder: Some(request.holder.clone()),

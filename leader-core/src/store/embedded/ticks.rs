@@ -8,6 +8,7 @@ use super::{Data, Group, Time, coverage, paused, schedules, tries, unled};
 use crate::clock::Moment;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
+use crate::mutants::{Mutant, planted};
 use crate::names::JobName;
 use crate::schedule::missed::MissedReason;
 use crate::store::ledger::OpenRun;
@@ -123,7 +124,7 @@ fn claim_one(
     if claim.want == Want::Adopt {
         return schedules::adopt(job, batch, claim, cursor, time);
     }
-    if scheduled && (cursor > claim.cursor || claim.tick <= cursor) {
+    if scheduled && (cursor > claim.cursor || claim.tick <= cursor) && !planted(Mutant::CursorIgnored) {
         let waiting = job.waiting;
         return ClaimReply::Moved { cursor, waiting };
     }
@@ -154,6 +155,9 @@ fn claim_one(
     }
     let labels = paused::labels(&group.control, claim, scheduled);
     let job = group.jobs.entry(claim.job.clone()).or_default();
+    if scheduled && planted(Mutant::CursorBeforeTheClaim) {
+        job.cursor = Some(claim.tick);
+    }
     let beside = (claim.want == Want::Run || claim.meets.is_some()) && claim.overlap == Overlap::Allow;
     // The runs of a past span come one after another, whatever the policy.
     let own = |run: &OpenRun| claim.want == Want::Extra(Origin::Backfill) && run.origin == Origin::Backfill;
@@ -168,7 +172,8 @@ fn claim_one(
     if scheduled || !claim.passed.is_empty() {
         time.grows();
     }
-    for (at, (span, outcome)) in claim.passed.iter().zip(labels).enumerate() {
+    let settles = |_: &_| !planted(Mutant::PassedUnsettled);
+    for (at, (span, outcome)) in claim.passed.iter().zip(labels).enumerate().filter(settles) {
         if at == 0 && outcome == Outcome::Blackout && prolong(job, batch, span, cursor, time) {
             continue;
         }
@@ -187,7 +192,7 @@ fn claim_one(
         write(job, passed(waiting, waiting, 1, coalesced));
     }
     if overlaps && claim.overlap == Overlap::Wait {
-        job.waiting = Some(claim.tick);
+        job.waiting = Some(claim.tick).filter(|_| !planted(Mutant::WaitingForgotten));
         return ClaimReply::Waits;
     }
     if overlaps {
@@ -203,7 +208,10 @@ fn claim_one(
 
 /// Mints the fence and writes the run's start.
 fn begin(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time<'_>) -> ClaimReply {
-    let fence = group.mint(batch.known, time.exact);
+    let mut fence = group.mint(batch.known, time.exact);
+    if planted(Mutant::FenceIsTheTerm) && batch.term != UNLED {
+        fence = batch.term;
+    }
     let run = OpenRun {
         tick: claim.tick,
         fence,
@@ -281,7 +289,9 @@ fn settle_dead(group: &mut Group, batch: &ClaimBatch, claim: &Claim, time: Time<
                 time.grows();
                 beats.insert(run.fence, time.moment);
             }
-            let silent = time.moment.since(beat) > batch.silence && unled::heard_for(run, batch) >= batch.silence;
+            let early = planted(Mutant::UnledTakenEarly) && run.term == UNLED;
+            let bound = if early { batch.silence / 4 } else { batch.silence };
+            let silent = time.moment.since(beat) > bound && unled::heard_for(run, batch) >= bound;
             silent.then_some(Ran::Lost)
         }
     };
@@ -317,7 +327,17 @@ pub(super) fn settle(data: &mut Data, batch: &SettleBatch, time: Time<'_>) -> Ve
             group.replaced.remove(&end.fence);
             return Settled::Again { at };
         }
-        let settled = close(job, end.fence, end.ran, end.error.clone(), time);
+        let open = job.open.iter().find(|run| run.again_at.is_none());
+        let fence = open
+            .filter(|_| planted(Mutant::LateResult))
+            .map_or(end.fence, |run| run.fence);
+        let settled = close(job, fence, end.ran, end.error.clone(), time);
+        if settled && planted(Mutant::CursorGoesBack) {
+            job.cursor = job.records.first().map(|record| record.last).or(job.cursor);
+        }
+        if !settled && planted(Mutant::CountedTwice) {
+            *job.counts.entry(Outcome::Ran(end.ran)).or_default() += 1;
+        }
         if settled {
             group.beats.remove(&end.fence);
             group.replaced.remove(&end.fence);

@@ -8,6 +8,7 @@ use super::{Group, Time, records, unled};
 use crate::clock::Moment;
 use crate::job::outcome::Ran;
 use crate::job::tick::Origin;
+use crate::mutants::{Mutant, planted};
 use crate::store::ledger::{JobLedger, OpenRun};
 use crate::store::request::{Claim, ClaimBatch, ClaimReply, End, Overlap};
 use crate::store::tries::Found;
@@ -70,7 +71,12 @@ pub(super) fn retry(group: &mut Group, batch: &ClaimBatch, claim: &Claim, old: u
         return ClaimReply::Early { left };
     }
     time.frees();
-    let fence = group.mint(batch.known, time.exact);
+    let minted = group.mint(batch.known, time.exact);
+    let fence = if planted(Mutant::RetryUnderTheOldFence) {
+        old
+    } else {
+        minted
+    };
     group.beats.insert(fence, time.moment);
     let job = group.jobs.get_mut(&claim.job);
     for run in job.into_iter().flat_map(|job| &mut job.open).filter(|run| pausing(run)) {

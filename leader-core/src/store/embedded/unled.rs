@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Group;
 use crate::clock::Moment;
+use crate::mutants::{Mutant, planted};
 use crate::names::Holder;
 use crate::store::ledger::OpenRun;
 use crate::store::request::ClaimBatch;
@@ -12,7 +13,7 @@ use crate::store::unled::UNLED;
 impl Group {
     /// Whether somebody may ask for ticks: the leader, or for jobs that need none, anybody.
     pub(super) fn may_ask(&mut self, holder: &Holder, term: u64, now: Moment) -> bool {
-        self.is_held_by(holder, term, now) || term == UNLED
+        self.is_held_by(holder, term, now) || term == UNLED || planted(Mutant::ClaimWithoutTheLease)
     }
 }
 
@@ -24,7 +25,7 @@ pub(super) fn is_own(run: &OpenRun, batch: &ClaimBatch) -> bool {
 /// For how long the asker would have heard of a run. The trust in one without a leader is over when the store has heard nothing for so
 /// long, whoever was cut off from what; a leader's may go on for longer.
 pub(super) fn heard_for(run: &OpenRun, batch: &ClaimBatch) -> Duration {
-    if batch.term == UNLED && run.term == UNLED {
+    if (batch.term == UNLED && run.term == UNLED) || planted(Mutant::LostByAnOutage) {
         batch.silence
     } else {
         batch.connected

@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::invariants::{self, Invariant, Scene};
 use super::seen::Seen;
 use crate::event::Event;
@@ -30,6 +32,7 @@ impl std::fmt::Display for Violation {
 
 pub(super) struct Judge {
     invariants: Vec<Box<dyn Invariant>>,
+    begin: Timestamp,
     scene: Scene,
     ttl: Duration,
     /// Until when leases may be held twice.
@@ -44,9 +47,10 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub(super) fn new(keeps_log: bool, ttl: Duration) -> Self {
+    pub(super) fn new(begin: Timestamp, ttl: Duration, keeps_log: bool) -> Self {
         Self {
             invariants: invariants::all(),
+            begin,
             scene: Scene::default(),
             ttl,
             split_until: Duration::ZERO,
@@ -64,6 +68,7 @@ impl Judge {
             // A string takes everything.
             let _ = writeln!(log, "{:>16.6} {seen:?}", at.as_secs_f64());
         }
+        self.scene.now = self.begin + at;
         match seen {
             Seen::Fault(fault) => {
                 self.scene.forgot |= fault.kind.is_forgetful();

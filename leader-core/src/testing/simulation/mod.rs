@@ -33,6 +33,8 @@ pub use report::Report;
 use self::dice::Dice;
 use crate::bootstrap::Bootstrap;
 use crate::job::record::{Job, Record};
+#[cfg(feature = "mutants")]
+use crate::mutants::{Mutant, Planting};
 use crate::names::{DEFAULT_GROUP, GroupName};
 use crate::timing::Timing;
 
@@ -53,6 +55,8 @@ pub(super) struct Setting {
     faults: Faults,
     seed: u64,
     keeps_log: bool,
+    #[cfg(feature = "mutants")]
+    mutant: Option<Mutant>,
     settle_within: Duration,
 }
 
@@ -186,6 +190,8 @@ impl Simulation {
                 faults: Faults::none(),
                 seed: 1,
                 keeps_log: false,
+                #[cfg(feature = "mutants")]
+                mutant: None,
                 settle_within: Duration::from_secs(3_600),
             },
             timed: false,
@@ -266,6 +272,14 @@ impl Simulation {
         self
     }
 
+    /// With a fault in the code itself.
+    #[cfg(feature = "mutants")]
+    #[doc(hidden)]
+    pub fn planted(mut self, mutant: Mutant) -> Self {
+        self.setting.mutant = Some(mutant);
+        self
+    }
+
     /// Runs it to its end.
     ///
     /// # Panics
@@ -298,6 +312,8 @@ impl Simulation {
     /// As [`run`](Self::run) does.
     #[must_use]
     pub fn run_with(&self, plan: &[Fault]) -> Report {
+        #[cfg(feature = "mutants")]
+        let _planting = Planting::new(self.setting.mutant);
         run::run(&self.setting, plan)
     }
 }

@@ -144,20 +144,18 @@ fn look_around(world: &World) {
     }
 }
 
-/// How much longer than promised a fleet may be without a leader: a server that may have forgotten keeps everybody waiting, and leases
-/// last longer by what its clock was put back.
+/// How much longer than promised a fleet may be without a leader: a server that may have forgotten keeps everybody waiting, and a lease
+/// that is longer because its clock was put back is cut back by who looks next.
 fn grace_of_recovery(timing: Timing, plan: &[Fault]) -> Duration {
+    let any = |of: fn(FaultKind) -> bool| plan.iter().any(|fault| of(fault.kind));
     let mut grace = Duration::ZERO;
-    if plan
-        .iter()
-        .any(|fault| fault.kind.is_forgetful() || fault.kind == FaultKind::StoreRestart)
-    {
+    if any(|kind| kind.is_forgetful() || kind == FaultKind::StoreRestart) {
         grace += timing.ttl() + Duration::from_secs(2);
     }
-    let steps = plan.iter().filter(|fault| fault.kind == FaultKind::StoreClock);
-    steps.fold(grace, |grace, step| {
-        grace + Duration::from_millis(step.strength.unsigned_abs())
-    })
+    if any(|kind| kind == FaultKind::StoreClock) {
+        grace += timing.ttl();
+    }
+    grace
 }
 
 /// Waits until every group is led.

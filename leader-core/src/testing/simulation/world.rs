@@ -117,7 +117,7 @@ impl World {
         Arc::new_cyclic(|me| Self {
             machines,
             servers: Arc::new(Servers::new(clock.clone())),
-            judge: Mutex::new(Judge::new(setting.keeps_log, setting.timing.ttl())),
+            judge: Mutex::new(Judge::new(setting.begin, setting.timing.ttl(), setting.keeps_log)),
             counts: Arc::clone(&counts),
             refused: Mutex::default(),
             began: of_timers(),

@@ -9,6 +9,7 @@ use super::RunId;
 use crate::clock::Moment;
 use crate::job::gate::{Gate, Lead};
 use crate::job::outcome::Ran;
+use crate::mutants::{Mutant, planted};
 use crate::runtime::guarded::Ending;
 use crate::store::{Beats, Replaced, UNLED};
 
@@ -41,10 +42,23 @@ impl Engine {
     pub(super) fn lead_of(&mut self, now: Moment, id: RunId, term: u64) -> Lead {
         let of_group = &self.groups[id.group].gate;
         if term != UNLED {
-            return Lead::new(Arc::clone(of_group), term, id.fence);
+            let own = u64::try_from(self.shared.config.clock.wall().as_microsecond())
+                .unwrap_or(0)
+                .max(term + 1);
+            let fence = if planted(Mutant::FenceFromTheClock) {
+                own
+            } else {
+                id.fence
+            };
+            return Lead::new(Arc::clone(of_group), term, fence);
         }
         let gate = Arc::new(Gate::new(of_group.group().clone(), self.shared.config.clock.clone()));
-        let until = self.unled_until(now);
+        let end = self.unled_until(now);
+        let until = if planted(Mutant::UnledForEver) {
+            Moment::MAX
+        } else {
+            end
+        };
         gate.open(id.fence, until);
         let trust = Trust {
             gate: Arc::clone(&gate),

@@ -8,6 +8,7 @@ use super::super::Engine;
 use super::super::input::{Group, Input};
 use super::coverage::removed_since;
 use crate::clock::Moment;
+use crate::mutants::{Mutant, planted};
 use crate::schedule::planner::Gaps;
 use crate::store::coverage::gaps;
 use crate::store::{StoreError, TakeOver, TakenOver, UNLED, Writer};
@@ -112,7 +113,7 @@ impl Engine {
                     .zip(schedules)
                     .zip(absences)
                     .zip(kept);
-                for (job, (((((cursor, waiting), open), stored), absences), kept)) in jobs.into_iter().zip(found) {
+                for (job, (((((cursor, waiting), mut open), stored), absences), kept)) in jobs.into_iter().zip(found) {
                     if made && (stored.text.is_empty() || !self.groups[index].jobs.contains(&job)) {
                         // It has ended meanwhile.
                         continue;
@@ -127,6 +128,12 @@ impl Engine {
                     self.planner.begin(job, rule, cursor, late_from, begun);
                     self.follow(job, stored);
                     self.found_waiting(now, job, waiting);
+                    if planted(Mutant::OpenRunsUnwatched) {
+                        open.silent_in = None;
+                    }
+                    if planted(Mutant::PausesForgotten) {
+                        open.pausing.clear();
+                    }
                     self.found_open(now, job, open);
                 }
                 self.show_followed();

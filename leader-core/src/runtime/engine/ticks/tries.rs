@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::record::Overlap;
 use crate::job::tick::Origin;
+use crate::mutants::{Mutant, planted};
 use crate::schedule::missed::Missed;
 use crate::store::{Claim, ClaimReply, End, Found, Pausing, UNLED, Want};
 
@@ -291,7 +292,7 @@ impl Engine {
                 let fence = *fence;
                 let state = &mut self.groups[index];
                 state.known = state.known.max(fence);
-                let attempt = tries + 1;
+                let attempt = tries + u32::from(!planted(Mutant::RetryUnderTheOldAttempt));
                 if self.may_start(now, index, term) {
                     let owed = pause.is_some_and(|pause| pause.owed);
                     self.start_run(

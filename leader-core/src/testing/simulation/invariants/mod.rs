@@ -5,12 +5,18 @@ mod bounded_calls;
 mod bounded_memory;
 mod cursor;
 mod fenced_writes;
+mod kept;
+mod lost;
+mod not_early;
 mod one_believer;
 mod one_outcome;
 mod one_start;
 mod recovery;
 mod rising;
+mod terms;
 mod trusted_polls;
+
+use jiff::Timestamp;
 
 use super::seen::Seen;
 
@@ -30,6 +36,8 @@ pub(super) struct Scene {
     pub(super) forgot: bool,
     /// A store that was replaced by another, or whose clock has leapt, may have granted a lease that another holds.
     pub(super) split: bool,
+    /// What really is the time.
+    pub(super) now: Timestamp,
 }
 
 /// All of them, for a new run.
@@ -43,6 +51,10 @@ pub(super) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<cursor::Cursor>::default(),
         Box::new(trusted_polls::TrustedPolls),
         Box::<alternation::Alternation>::default(),
+        Box::<terms::Terms>::default(),
+        Box::new(kept::Kept),
+        Box::<lost::LostRuns>::default(),
+        Box::new(not_early::NotEarly),
         Box::new(recovery::Recovery),
         Box::new(bounded_calls::BoundedCalls),
         Box::new(bounded_memory::BoundedMemory),

@@ -1,0 +1,255 @@
+//! Faults planted by hand in our own logic, and whether the invariants see each of them.
+
+use std::time::{Duration, Instant};
+
+use leader_core::mutants::Mutant;
+use leader_core::testing::{FaultKind, Faults, Simulation};
+
+mod jobs {
+    use std::time::Duration;
+
+    use leader_core::{Tick, leader_only, scheduled};
+
+    const fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    /// Takes so long, and fails at every second tick of its period.
+    async fn works(tick: Tick, takes: Duration, period: i64) -> Result<(), String> {
+        // In parts, so that it is polled.
+        for _ in 0..4 {
+            tokio::time::sleep(takes / 4).await;
+        }
+        if period > 0 && tick.scheduled_at().as_second() / period % 2 == 0 {
+            return Err("as it should".to_owned());
+        }
+        Ok(())
+    }
+
+    #[leader_only(name = "planted.brief", every = "15s", missed = "skip")]
+    pub async fn brief(tick: Tick) -> Result<(), String> {
+        works(tick, secs(0), 0).await
+    }
+
+    #[leader_only(name = "planted.waits", every = "20s", overlap = "wait")]
+    pub async fn waits(tick: Tick) -> Result<(), String> {
+        works(tick, secs(26), 0).await
+    }
+
+    #[leader_only(name = "planted.long", every = "30s", missed = "all")]
+    pub async fn long(tick: Tick) -> Result<(), String> {
+        works(tick, secs(36), 0).await
+    }
+
+    #[leader_only(name = "planted.finishes", every = "2m", on_loss = "finish")]
+    pub async fn finishes(tick: Tick) -> Result<(), String> {
+        works(tick, secs(28), 0).await
+    }
+
+    #[leader_only(name = "planted.fails", every = "1m", retries = 3, backoff = "4s")]
+    pub async fn fails(tick: Tick) -> Result<(), String> {
+        works(tick, secs(2), 60).await
+    }
+
+    /// So rare that nothing but who takes over looks after its runs.
+    #[leader_only(name = "planted.rare", every = "6h", retries = 2, backoff = "10m..10m")]
+    pub async fn rare(tick: Tick) -> Result<(), String> {
+        works(tick, secs(1_800), 21_600).await
+    }
+
+    #[scheduled(on = "any", name = "planted.any", every = "20s")]
+    pub async fn any(tick: Tick) -> Result<(), String> {
+        works(tick, secs(14), 0).await
+    }
+
+    #[scheduled(on = "any", name = "planted.any.long", every = "1m")]
+    pub async fn any_long(tick: Tick) -> Result<(), String> {
+        works(tick, secs(50), 0).await
+    }
+}
+
+/// A fleet and its faults.
+type Scenario = fn(u64) -> Simulation;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn fleet(seed: u64, faults: Faults) -> Simulation {
+    Simulation::new().seed(seed).faults(faults)
+}
+
+/// Elections alone.
+fn elections(seed: u64) -> Simulation {
+    let faults = Faults::fierce()
+        .times(3.0)
+        .without(FaultKind::WallStep)
+        .without(FaultKind::Panic);
+    fleet(seed, faults).job::<jobs::brief>().lasting(60 * MINUTE)
+}
+
+/// Processes that stand still, and nobody who says that there is something to look at.
+fn standing(seed: u64) -> Simulation {
+    let faults = Faults::realistic()
+        .without(FaultKind::Restart)
+        .without(FaultKind::Crash);
+    fleet(seed, faults.with(FaultKind::Pause, 20.0))
+        .job::<jobs::brief>()
+        .lasting(60 * MINUTE)
+}
+
+/// Everything that a leader runs.
+fn led(seed: u64) -> Simulation {
+    fleet(seed, Faults::fierce())
+        .job::<jobs::brief>()
+        .job::<jobs::waits>()
+        .job::<jobs::long>()
+        .job::<jobs::finishes>()
+        .job::<jobs::fails>()
+        .lasting(60 * MINUTE)
+}
+
+/// What needs no leader.
+fn unled(seed: u64) -> Simulation {
+    fleet(seed, Faults::fierce())
+        .job::<jobs::any>()
+        .job::<jobs::any_long>()
+        .lasting(60 * MINUTE)
+}
+
+/// Nothing but who takes over looks after a run.
+fn rare(seed: u64) -> Simulation {
+    let faults = Faults::realistic()
+        .with(FaultKind::Crash, 0.4)
+        .with(FaultKind::Pause, 0.4);
+    fleet(seed, faults).job::<jobs::rare>().lasting(14 * 60 * MINUTE)
+}
+
+/// A store that forgets, and nothing that would leave a lease to two.
+fn forgetful(seed: u64) -> Simulation {
+    let kinds = [
+        (FaultKind::StoreEmpty, 2.0),
+        (FaultKind::StoreRollback, 4.0),
+        (FaultKind::StoreFlushed, 3.0),
+        (FaultKind::StoreLoses, 3.0),
+        (FaultKind::CutOut, 6.0),
+        (FaultKind::CutIn, 6.0),
+        (FaultKind::StepDown, 6.0),
+        (FaultKind::Pause, 3.0),
+    ];
+    let faults = kinds
+        .into_iter()
+        .fold(Faults::realistic(), |faults, (kind, rate)| faults.with(kind, rate));
+    fleet(seed, faults).job::<jobs::brief>().lasting(60 * MINUTE)
+}
+
+/// A store whose clock leaps.
+fn leaping(seed: u64) -> Simulation {
+    let kinds = [
+        (FaultKind::StoreClock, 6.0),
+        (FaultKind::StoreFlushed, 6.0),
+        (FaultKind::Crash, 4.0),
+        (FaultKind::StepDown, 4.0),
+    ];
+    let faults = kinds
+        .into_iter()
+        .fold(Faults::realistic(), |faults, (kind, rate)| faults.with(kind, rate));
+    fleet(seed, faults).job::<jobs::brief>().lasting(60 * MINUTE)
+}
+
+/// In what a fault shows, and from which seed on it is looked for: one that has shown it.
+fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
+    let (name, scenario, first): (_, Scenario, _) = match mutant {
+        Mutant::TrustFromTheReply => ("elections", elections, 66),
+        Mutant::RenewalAfterRelease => ("elections", elections, 7),
+        Mutant::BeliefUntilReleased | Mutant::ReleaseWithoutComparing => ("elections", elections, 3),
+        Mutant::ReleaseBeforeTheDrain | Mutant::ReleaseWithoutTheTerm => ("elections", elections, 4),
+        Mutant::ClaimWithoutTheLease => ("led", led, 3),
+        Mutant::TrustFromAFailure
+        | Mutant::NoMargin
+        | Mutant::GateWithoutAClock
+        | Mutant::ElectedWithEachRenewal
+        | Mutant::TasksPileUp
+        | Mutant::TermKept
+        | Mutant::StaleCampaign
+        | Mutant::RenewWithoutComparing
+        | Mutant::StepDownUnanswered
+        | Mutant::EarlyTimer => ("elections", elections, 1),
+        Mutant::NeverLooksAgain => ("standing", standing, 1),
+        Mutant::NoBirthMark => ("forgetful", forgetful, 1),
+        Mutant::YoungServerIgnored => ("forgetful", forgetful, 134),
+        Mutant::LeaseNotCutBack => ("leaping", leaping, 5),
+        Mutant::FloorsForgotten => ("leaping", leaping, 45),
+        Mutant::OpenRunsUnwatched => ("rare", rare, 5),
+        Mutant::PausesForgotten => ("rare", rare, 6),
+        Mutant::UnledForEver | Mutant::UnledTakenEarly => ("unled", unled, 1),
+        Mutant::LostByAnOutage | Mutant::NoSignsOfLife => ("led", led, 7),
+        _ => ("led", led, 1),
+    };
+    (name, scenario, first)
+}
+
+/// The most seeds that one is looked for in, and the longest.
+const SEEDS: u64 = 200;
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// Where a fault was seen.
+struct Kill {
+    seed: u64,
+    invariants: Vec<&'static str>,
+    hours: f64,
+}
+
+fn hunt(mutant: Mutant) -> Option<Kill> {
+    let (_, scenario, first) = plan(mutant);
+    let (began, mut hours) = (Instant::now(), 0.0);
+    for seed in (first..first + SEEDS).take_while(|_| began.elapsed() < LONGEST) {
+        let report = scenario(seed).planted(mutant).run();
+        hours += report.span.as_secs_f64() / 3_600.0;
+        if !report.is_sound() {
+            let mut invariants: Vec<_> = report.violations.iter().map(|violation| violation.invariant).collect();
+            invariants.sort_unstable();
+            invariants.dedup();
+            return Some(Kill {
+                seed,
+                invariants,
+                hours,
+            });
+        }
+    }
+    None
+}
+
+/// Plants each of them, or those of a name, and prints what has seen it: whether each was seen, and none where there is none.
+pub(crate) fn run(only: Option<&str>) -> bool {
+    let (began, mut seen, mut all, mut sound) = (Instant::now(), 0, 0, true);
+    for mutant in Mutant::ALL
+        .iter()
+        .filter(|mutant| only.is_none_or(|only| mutant.as_str() == only))
+    {
+        let (name, scenario, _) = plan(*mutant);
+        let (hunted, kill) = (Instant::now(), hunt(*mutant));
+        let took = hunted.elapsed().as_secs_f64();
+        all += 1;
+        let Some(Kill {
+            seed,
+            invariants,
+            hours,
+        }) = kill
+        else {
+            println!("{:<24} in {name:<10} NOT SEEN, {took:.1} s", mutant.as_str());
+            continue;
+        };
+        seen += 1;
+        println!(
+            "{:<24} in {name:<10} seed {seed:>3} ({hours:.1} h, {took:.1} s): {}",
+            mutant.as_str(),
+            invariants.join(", ")
+        );
+        let report = scenario(seed).run();
+        if !report.is_sound() {
+            sound = false;
+            println!("the same without it: {report}");
+        }
+    }
+    println!("{seen} of {all} mutants seen, {:.1} s", began.elapsed().as_secs_f64());
+    seen == all && sound
+}
