@@ -95,17 +95,17 @@ fn random_fleets_keep_every_promise() {
     assert!(told.trim_end().ends_with(" passed, 0 failed"));
 }
 
+#[leader_only(group = "rare", every = "6h", on_loss = "finish")]
+async fn rarely(_tick: Tick) {
+    tokio::time::sleep(Duration::from_secs(1_800)).await;
+}
+
 #[test]
-#[ignore = "speed"]
-fn year() {
-    for (ttl, faults) in [(10, Faults::none()), (600, Faults::none()), (600, Faults::realistic())] {
-        let began = Instant::now();
-        let report = Simulation::new()
-            .job::<minutely>()
-            .for_days(if ttl == 10 { 36 } else { 365 })
-            .timing(Timing::from_ttl(Duration::from_secs(ttl)))
-            .faults(faults)
-            .run();
-        println!("{report} in {:?}", began.elapsed());
-    }
+fn a_fleet_without_any_latency_comes_to_its_end() {
+    let report = Simulation::new()
+        .job::<rarely>()
+        .lasting(Duration::from_secs(14 * 3_600))
+        .faults(Faults::none().with(FaultKind::Crash, 0.4).with(FaultKind::Pause, 0.4))
+        .run();
+    report.assert_sound();
 }

@@ -43,9 +43,9 @@ pub(super) struct Writes {
     refused: Cell<Option<&'static str>>,
 }
 
+#[cfg(feature = "testing")]
 impl<'a> Time<'a> {
     /// That of a step of a store that dies with its only process, and is short of nothing.
-    #[cfg(feature = "testing")]
     pub(super) fn at(moment: Moment, exact: Timestamp, writes: &'a Writes) -> Self {
         Self {
             moment,
