@@ -1,9 +1,11 @@
 //! Faults planted by hand in our own logic, and whether the invariants see each of them.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use leader_core::mutants::Mutant;
-use leader_core::testing::{FaultKind, Faults, Simulation};
+use leader_core::testing::{FaultKind, Faults, Report, Simulation};
 
 mod jobs {
     use std::time::Duration;
@@ -218,38 +220,80 @@ fn hunt(mutant: Mutant) -> Option<Kill> {
     None
 }
 
-/// Plants each of them, or those of a name, and prints what has seen it: whether each was seen, and none where there is none.
-pub(crate) fn run(only: Option<&str>) -> bool {
-    let (began, mut seen, mut all, mut sound) = (Instant::now(), 0, 0, true);
-    for mutant in Mutant::ALL
-        .iter()
-        .filter(|mutant| only.is_none_or(|only| mutant.as_str() == only))
-    {
-        let (name, scenario, _) = plan(*mutant);
-        let (hunted, kill) = (Instant::now(), hunt(*mutant));
-        let took = hunted.elapsed().as_secs_f64();
-        all += 1;
-        let Some(Kill {
-            seed,
-            invariants,
-            hours,
-        }) = kill
-        else {
-            println!("{:<24} in {name:<10} NOT SEEN, {took:.1} s", mutant.as_str());
-            continue;
-        };
-        seen += 1;
-        println!(
-            "{:<24} in {name:<10} seed {seed:>3} ({hours:.1} h, {took:.1} s): {}",
-            mutant.as_str(),
-            invariants.join(", ")
-        );
-        let report = scenario(seed).run();
-        if !report.is_sound() {
-            sound = false;
-            println!("the same without it: {report}");
+/// What came of looking for one.
+struct Hunt {
+    mutant: Mutant,
+    kill: Option<Kill>,
+    took: Duration,
+    /// Whether the same fleet keeps its promises without it.
+    sound: bool,
+}
+
+impl Hunt {
+    fn of(mutant: Mutant) -> Self {
+        let began = Instant::now();
+        let kill = hunt(mutant);
+        let took = began.elapsed();
+        let (_, scenario, _) = plan(mutant);
+        let without = kill.as_ref().map(|kill| scenario(kill.seed).run());
+        let sound = without.as_ref().is_none_or(Report::is_sound);
+        if let Some(report) = without.filter(|report| !report.is_sound()) {
+            println!("{}, without it: {report}", mutant.as_str());
+        }
+        Self {
+            mutant,
+            kill,
+            took,
+            sound,
         }
     }
-    println!("{seen} of {all} mutants seen, {:.1} s", began.elapsed().as_secs_f64());
-    seen == all && sound
+
+    fn print(&self) {
+        let (name, _, _) = plan(self.mutant);
+        let (mutant, took) = (self.mutant.as_str(), self.took.as_secs_f64());
+        match &self.kill {
+            None => println!("{mutant:<24} in {name:<10} NOT SEEN, {took:.1} s"),
+            Some(Kill {
+                seed,
+                invariants,
+                hours,
+            }) => {
+                let invariants = invariants.join(", ");
+                println!("{mutant:<24} in {name:<10} seed {seed:>3} ({hours:.1} h, {took:.1} s): {invariants}");
+            }
+        }
+    }
+}
+
+/// Plants each of them, or those of a name, on all cores, and prints what has seen it: how many were seen in a fleet that is sound without
+/// them, and how many there are.
+pub(crate) fn run(only: Option<&str>) -> (usize, usize) {
+    let began = Instant::now();
+    let all: Vec<_> = Mutant::ALL
+        .iter()
+        .copied()
+        .filter(|mutant| only.is_none_or(|only| mutant.as_str() == only))
+        .collect();
+    let (next, hunts) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(mutant) = all.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let hunt = Hunt::of(*mutant);
+                    hunts.lock().unwrap().push(hunt);
+                }
+            });
+        }
+    });
+    let mut hunts = hunts.into_inner().unwrap();
+    hunts.sort_by_key(|hunt| all.iter().position(|mutant| *mutant == hunt.mutant));
+    hunts.iter().for_each(Hunt::print);
+    let killed = hunts.iter().filter(|hunt| hunt.kill.is_some() && hunt.sound).count();
+    println!(
+        "mutants killed {killed}/{}, in {:.1} s",
+        all.len(),
+        began.elapsed().as_secs_f64()
+    );
+    (killed, all.len())
 }

@@ -17,7 +17,7 @@ pub(crate) fn simulation(seed: u64) -> Simulation {
     let instances = 2 + usize::try_from(dice.below(3).min(dice.below(8))).expect("a few");
     let ttl = [6, 10, 15, 20, 30][usize::try_from(dice.below(5)).expect("a few")];
     // Longer than a lease, some of them.
-    let mut faults = Faults::fierce().times(0.5).up_to(Duration::from_secs(10 + 3 * ttl));
+    let mut faults = Faults::fierce().times(0.3).up_to(Duration::from_secs(10 + 3 * ttl));
     if dice.below(4) == 0 {
         faults = faults.and_loss(0.3);
     }
