@@ -3,7 +3,7 @@
 //!
 //! `simulate [--seconds 60] [--seed N] [--one [--log]]`: seeds are taken from N on, which is random unless given; `--one` runs that seed alone
 //! and prints its report, after all that was seen with `--log`. First each fault of `leader_core::mutants` is planted in turn, if the feature
-//! `mutants` is on; `--mutants` does nothing else.
+//! `mutants` is on, in a fleet that is sound without it unless it is to be `--brief`; `--mutants` does nothing else.
 #![allow(clippy::unwrap_used, reason = "a suite fails by panic")]
 
 mod jobs;
@@ -24,6 +24,7 @@ struct Wish {
     seed: u64,
     one: bool,
     log: bool,
+    brief: bool,
 }
 
 fn wish() -> Result<Wish, String> {
@@ -32,6 +33,7 @@ fn wish() -> Result<Wish, String> {
         seed: leader_tests::dice::seed(),
         one: false,
         log: false,
+        brief: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -44,6 +46,7 @@ fn wish() -> Result<Wish, String> {
             "--seed" => wish.seed = number()?,
             "--one" => wish.one = true,
             "--log" => wish.log = true,
+            "--brief" => wish.brief = true,
             _ => {
                 return Err(format!(
                     "`{word}` is not understood: simulate [--seconds N] [--seed N] [--one [--log]]"
@@ -102,19 +105,19 @@ fn roam(first: u64, until: Instant) -> Total {
 
 /// How many of the mutants were killed, and how many there are.
 #[cfg(feature = "mutants")]
-fn planted(only: Option<&str>) -> (usize, usize) {
-    mutants::run(only)
+fn planted(only: Option<&str>, brief: bool) -> (usize, usize) {
+    mutants::run(only, brief)
 }
 
 #[cfg(not(feature = "mutants"))]
-fn planted(_only: Option<&str>) -> (usize, usize) {
+fn planted(_only: Option<&str>, _brief: bool) -> (usize, usize) {
     println!("no mutants: they take the feature `mutants` of this package");
     (0, 0)
 }
 
 fn main() -> ExitCode {
     if std::env::args().nth(1).is_some_and(|word| word == "--mutants") {
-        let (killed, all) = planted(std::env::args().nth(2).as_deref());
+        let (killed, all) = planted(std::env::args().nth(2).as_deref(), false);
         println!("{killed} passed, {} failed", all - killed);
         return if killed == all && all > 0 {
             ExitCode::SUCCESS
@@ -148,7 +151,7 @@ fn main() -> ExitCode {
     }
     let until = Instant::now() + Duration::from_secs(wish.seconds);
     // What cannot see a fault says nothing by its silence.
-    let (killed, all) = planted(None);
+    let (killed, all) = planted(None, wish.brief);
     let began = Instant::now();
     let total = roam(wish.seed, until);
     let faults: u64 = total.faults.values().sum();

@@ -204,7 +204,7 @@ fn hunt(mutant: Mutant) -> Option<Kill> {
     let (_, scenario, first) = plan(mutant);
     let (began, mut hours) = (Instant::now(), 0.0);
     for seed in (first..first + SEEDS).take_while(|_| began.elapsed() < LONGEST) {
-        let report = scenario(seed).planted(mutant).run();
+        let report = scenario(seed).planted(mutant).until_a_violation().run();
         hours += report.span.as_secs_f64() / 3_600.0;
         if !report.is_sound() {
             let mut invariants: Vec<_> = report.violations.iter().map(|violation| violation.invariant).collect();
@@ -230,12 +230,12 @@ struct Hunt {
 }
 
 impl Hunt {
-    fn of(mutant: Mutant) -> Self {
+    fn of(mutant: Mutant, brief: bool) -> Self {
         let began = Instant::now();
         let kill = hunt(mutant);
         let took = began.elapsed();
         let (_, scenario, _) = plan(mutant);
-        let without = kill.as_ref().map(|kill| scenario(kill.seed).run());
+        let without = kill.as_ref().filter(|_| !brief).map(|kill| scenario(kill.seed).run());
         let sound = without.as_ref().is_none_or(Report::is_sound);
         if let Some(report) = without.filter(|report| !report.is_sound()) {
             println!("{}, without it: {report}", mutant.as_str());
@@ -265,9 +265,9 @@ impl Hunt {
     }
 }
 
-/// Plants each of them, or those of a name, on all cores, and prints what has seen it: how many were seen in a fleet that is sound without
-/// them, and how many there are.
-pub(crate) fn run(only: Option<&str>) -> (usize, usize) {
+/// Plants each of them, or those of a name, on all cores, and prints what has seen it: how many were seen, in a fleet that is sound without
+/// them unless that is left out to be `brief`, and how many there are.
+pub(crate) fn run(only: Option<&str>, brief: bool) -> (usize, usize) {
     let began = Instant::now();
     let all: Vec<_> = Mutant::ALL
         .iter()
@@ -280,7 +280,7 @@ pub(crate) fn run(only: Option<&str>) -> (usize, usize) {
         for _ in 0..cores {
             scope.spawn(|| {
                 while let Some(mutant) = all.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    let hunt = Hunt::of(*mutant);
+                    let hunt = Hunt::of(*mutant, brief);
                     hunts.lock().unwrap().push(hunt);
                 }
             });

@@ -85,7 +85,7 @@ fn what_cannot_be_started_is_said() {
 #[test]
 fn random_fleets_keep_every_promise() {
     let output = Command::new(env!("CARGO_BIN_EXE_simulate"))
-        .args(["--seconds", "15"])
+        .args(["--seconds", "60", "--brief"])
         .env("RUST_BACKTRACE", "0")
         .output()
         .unwrap();

@@ -55,6 +55,7 @@ pub(super) struct Setting {
     faults: Faults,
     seed: u64,
     keeps_log: bool,
+    ends_early: bool,
     #[cfg(feature = "mutants")]
     mutant: Option<Mutant>,
     settle_within: Duration,
@@ -190,6 +191,7 @@ impl Simulation {
                 faults: Faults::none(),
                 seed: 1,
                 keeps_log: false,
+                ends_early: false,
                 #[cfg(feature = "mutants")]
                 mutant: None,
                 settle_within: Duration::from_secs(3_600),
@@ -269,6 +271,12 @@ impl Simulation {
     /// Keeps a line of everything that is seen.
     pub fn logged(mut self) -> Self {
         self.setting.keeps_log = true;
+        self
+    }
+
+    /// Ends as soon as something was seen that must not be; what became of the ticks is not told then.
+    pub fn until_a_violation(mut self) -> Self {
+        self.setting.ends_early = true;
         self
     }
 

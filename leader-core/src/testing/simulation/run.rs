@@ -48,6 +48,14 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
         if lock(&world.refused).is_some() {
             break;
         }
+        if world.setting.ends_early && world.judge(|judge| !judge.violations.is_empty()) {
+            for instance in 0..world.machines.len() {
+                if let Some((who, ..)) = world.living(instance) {
+                    world.kill(who);
+                }
+            }
+            return report(&world, plan, BTreeMap::new());
+        }
         if happens {
             world.afflict(&plan[number], number);
             look_around(&world);
@@ -94,6 +102,10 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
             ledger,
         });
     }
+    report(&world, plan, ledgers)
+}
+
+fn report(world: &World, plan: &[Fault], ledgers: BTreeMap<String, JobLedger>) -> Report {
     let counts = lock(&world.counts).clone();
     world.judge(|judge| Report {
         seed: world.setting.seed,
