@@ -313,7 +313,7 @@ impl Bootstrap {
         self
     }
 
-    /// The instance's events from its very first on: those of the start are told before [`Instance::events`] can be called.
+    /// The instance's events from its very first on: those of the start are told before [`Instance::events`](crate::Instance::events) can be called.
     ///
     /// ```standalone_crate
     /// # #[tokio::main(flavor = "current_thread")]

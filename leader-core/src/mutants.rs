@@ -1,6 +1,6 @@
 //! Faults of our own logic, planted by hand: what the simulator's invariants are worth is how many of these they catch.
 //!
-//! Without the feature `mutants` none can be planted, and [`planted`] is the constant `false`.
+//! Without the feature `mutants` none can be planted, and `planted` is the constant `false`.
 
 #[cfg(feature = "mutants")]
 use std::cell::Cell;
