@@ -3,7 +3,7 @@
 //!
 //! `simulate [--seconds 60] [--seed N] [--one [--log]]`: seeds are taken from N on, which is random unless given; `--one` runs that seed alone
 //! and prints its report, after all that was seen with `--log`. First each fault of `leader_core::mutants` is planted in turn, if the feature
-//! `mutants` is on, in a fleet that is sound without it unless it is to be `--brief`; `--mutants` does nothing else.
+//! `mutants` is on, in a fleet that is sound without it unless it is to be `--brief`; `--mutants` does nothing else, and `--year` simulates one.
 #![allow(clippy::unwrap_used, reason = "a suite fails by panic")]
 
 mod jobs;
@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use leader_core::testing::{FaultKind, Report};
+use leader_core::testing::{FaultKind, Faults, Report, Simulation};
 
 struct Wish {
     seconds: u64,
@@ -115,6 +115,20 @@ fn planted(_only: Option<&str>, _brief: bool) -> (usize, usize) {
     (0, 0)
 }
 
+/// A year of a job of each minute on three instances, as users would run it.
+fn a_year() -> ExitCode {
+    let (_, add) = jobs::ALL[0];
+    for faults in [Faults::none(), Faults::realistic()] {
+        let began = Instant::now();
+        let report = add(Simulation::new().instances(3)).for_days(365).faults(faults).run();
+        println!("{report}\nin {:.1} s", began.elapsed().as_secs_f64());
+        if !report.is_sound() {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 fn main() -> ExitCode {
     if std::env::args().nth(1).is_some_and(|word| word == "--mutants") {
         let (killed, all) = planted(std::env::args().nth(2).as_deref(), false);
@@ -124,6 +138,9 @@ fn main() -> ExitCode {
         } else {
             ExitCode::FAILURE
         };
+    }
+    if std::env::args().nth(1).is_some_and(|word| word == "--year") {
+        return a_year();
     }
     let wish = match wish() {
         Ok(wish) => wish,

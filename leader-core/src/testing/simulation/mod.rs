@@ -249,7 +249,7 @@ impl Simulation {
     }
 
     /// The times of the elections. Unless they are given, leases last as they do by default, and longer where more than five days are
-    /// simulated, up to ten minutes: so that a year takes some seconds.
+    /// simulated, up to ten minutes: so that a year is over within a minute.
     pub fn timing(mut self, timing: Timing) -> Self {
         self.setting.timing = timing;
         self.timed = true;
