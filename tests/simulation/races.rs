@@ -118,7 +118,7 @@ async fn hours_of<J: Job>(hours: u32, instances: usize) -> u64 {
 #[tokio::test(start_paused = true)]
 async fn a_race_costs_one_command_of_each_instance_and_a_leader_one_of_all() {
     let full = std::env::var("LEADER_SIMULATION").is_ok_and(|word| word == "full");
-    for (instances, hours) in [(10, 24), (50, 6), (200, 2)] {
+    for (instances, hours) in [(10, 6), (50, 2), (200, 1)] {
         let hours = if full { 24 } else { hours };
         let began = Instant::now();
         let raced = hours_of::<raced>(hours, instances).await;
