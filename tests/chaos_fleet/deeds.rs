@@ -178,6 +178,7 @@ pub async fn link(hold: Hold, deed: Deed) {
             Fault::StallRequests => proxy.stall(Direction::ToServer),
             Fault::StallReplies => proxy.stall(Direction::ToClient),
             Fault::StallBoth => proxy.stall(Direction::Both),
+            Fault::BlackHole => proxy.black_hole(),
             Fault::Delay => proxy.delay(Direction::Both, Duration::from_millis(10 + deed.chance % 250)),
             _ => {
                 let all = [

@@ -29,6 +29,8 @@ pub enum Fault {
     StallReplies,
     /// Nothing arrives.
     StallBoth,
+    /// What is open swallows everything for ever; new connections work.
+    BlackHole,
     /// Everything arrives late.
     Delay,
     /// The server does what it is asked, and the connection is reset.
@@ -74,7 +76,7 @@ pub enum Site {
 
 impl Fault {
     /// How often each fault is dealt in a round.
-    const DECK: [(Self, usize); 23] = [
+    const DECK: [(Self, usize); 24] = [
         (Self::Freeze, 3),
         (Self::Kill, 4),
         (Self::Stop, 4),
@@ -86,6 +88,7 @@ impl Fault {
         (Self::StallRequests, 2),
         (Self::StallReplies, 2),
         (Self::StallBoth, 1),
+        (Self::BlackHole, 1),
         (Self::Delay, 2),
         (Self::Reset, 2),
         (Self::DropReply, 2),
@@ -110,6 +113,7 @@ impl Fault {
             | Self::StallRequests
             | Self::StallReplies
             | Self::StallBoth
+            | Self::BlackHole
             | Self::Delay
             | Self::Reset
             | Self::DropReply => Site::Link,
@@ -136,7 +140,7 @@ impl Fault {
             Self::Restart | Self::RestartEmpty => (0, 3_000),
             Self::Full | Self::Password => (500, 2_500),
             Self::Crowd => (200, 800),
-            Self::StepDown | Self::Reset | Self::DropReply => (500, 1_500),
+            Self::StepDown | Self::BlackHole | Self::Reset | Self::DropReply => (500, 1_500),
             Self::ClientKill | Self::ScriptFlush | Self::FlushAll => (0, 0),
         }
     }
