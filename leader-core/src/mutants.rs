@@ -111,6 +111,10 @@ mutants! {
     LostByAnOutage,
     /// No run gives a sign of life.
     NoSignsOfLife,
+    /// A sign of life needs memory that the store may not have, and a renewal does not.
+    SignsNeedMemory,
+    /// A run that has ended gives no sign of life until its result is told.
+    UntoldGivesNoSign,
     /// A body begins though its trust has ended meanwhile. Both who takes the claim's answer and who polls first look, and either would do.
     BegunPastTrust,
     /// A body is not compared with its trust when it is polled again. Whoever has begun goes on.

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use leader_core::Timing;
 use leader_core::mutants::Mutant;
 use leader_core::testing::{FaultKind, Faults, Report, Simulation};
 
@@ -143,6 +144,18 @@ fn forgetful(seed: u64) -> Simulation {
     fleet(seed, faults).job::<jobs::brief>().lasting(60 * MINUTE)
 }
 
+/// A store that takes no writes for minutes, but for renewals, and leaders that leave their bodies behind.
+fn refusing(seed: u64) -> Simulation {
+    let faults = Faults::none()
+        .with(FaultKind::StepDown, 20.0)
+        .with(FaultKind::StoreFull, 12.0)
+        .up_to(5 * MINUTE);
+    fleet(seed, faults)
+        .timing(Timing::from_ttl(Duration::from_secs(6)))
+        .job::<jobs::finishes>()
+        .lasting(4 * 60 * MINUTE)
+}
+
 /// A store whose clock leaps.
 fn leaping(seed: u64) -> Simulation {
     let kinds = [
@@ -183,6 +196,7 @@ fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
         Mutant::OpenRunsUnwatched => ("rare", rare, 5),
         Mutant::PausesForgotten => ("rare", rare, 6),
         Mutant::UnledForEver | Mutant::UnledTakenEarly => ("unled", unled, 1),
+        Mutant::SignsNeedMemory | Mutant::UntoldGivesNoSign => ("refusing", refusing, 1),
         Mutant::LostByAnOutage | Mutant::NoSignsOfLife => ("led", led, 7),
         _ => ("led", led, 1),
     };

@@ -109,3 +109,30 @@ fn a_fleet_without_any_latency_comes_to_its_end() {
         .run();
     report.assert_sound();
 }
+
+#[leader_only(group = "finishing", every = "5m", on_loss = "finish")]
+async fn finishing(_tick: Tick) {
+    tokio::time::sleep(Duration::from_secs(280)).await;
+}
+
+/// Leases are renewed, and nobody can tell that a run is alive for longer than it takes to call one lost: it is no less alive for it.
+#[test]
+fn a_run_outlives_a_store_that_takes_no_writes() {
+    for kind in [FaultKind::StoreFull, FaultKind::StoreReadOnly] {
+        let report = Simulation::new()
+            .job::<finishing>()
+            .timing(Timing::from_ttl(Duration::from_secs(6)))
+            .lasting(Duration::from_secs(3 * 3_600))
+            .faults(
+                Faults::none()
+                    .with(FaultKind::StepDown, 10.0)
+                    .with(kind, 8.0)
+                    .up_to(Duration::from_secs(300)),
+            )
+            .run();
+        println!("{report}");
+        report.assert_sound();
+        let ledger = report.ledger::<finishing>();
+        assert_eq!(ledger.counts.get(&Outcome::Ran(Ran::Lost)), None, "{:?}", ledger.counts);
+    }
+}

@@ -92,7 +92,7 @@ pub struct Still {
 /// What was claimed before it and is claimed again after it cannot be told from a first claim where no leader has to be waited for: of such a
 /// tick only the fencing rules are demanded. Where there is a leader, jobs start anew when the first one after the quarantine has taken
 /// over, so that nothing is run twice even then. That nobody believes beside somebody else, and that terms and fences rise, is demanded across
-/// it; so is one outcome of each tick, by the ledger of each era.
+/// it; so is one outcome of each tick, by the ledger of each era, but for those that were decided in an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Just before.
@@ -162,6 +162,8 @@ pub struct Audit {
     /// When a process could last do anything.
     ends: BTreeMap<String, u64>,
     losses: Vec<Loss>,
+    /// When each tick of a job without a leader was first told to be decided.
+    decided: BTreeMap<(&'static str, i64), u64>,
     numbers: numbers::Numbers,
     register: effects::Register,
     ledgers: ledger::Ledgers,
@@ -187,6 +189,7 @@ impl Audit {
             stills: BTreeMap::new(),
             ends: BTreeMap::new(),
             losses: Vec::new(),
+            decided: BTreeMap::new(),
             numbers: numbers::Numbers::default(),
             register: effects::Register::default(),
             ledgers: ledger::Ledgers::default(),
@@ -249,6 +252,11 @@ impl Audit {
                 "seen" => self.saw(line),
                 "start" => self.started(line),
                 "end" | "gone" => self.body_ended(line),
+                "decided" => {
+                    if let Some(spec) = self.spec(&line.job).filter(|spec| spec.unled) {
+                        self.decided.entry((spec.name, line.tick)).or_insert(line.at);
+                    }
+                }
                 "hole" | "panic" | "error" => {
                     self.find("the fleet is well", line.at, format!("{}: {}", line.life, line.text));
                 }
@@ -339,6 +347,7 @@ impl Audit {
         self.numbers.forget(old);
         let newest = self.ledgers.newest();
         self.numbers.forget_ticks(newest - TICKS);
+        self.decided.retain(|(_, tick), _| *tick > newest - TICKS);
         self.losses.retain(|loss| loss.until > old);
         self.told.clear();
     }

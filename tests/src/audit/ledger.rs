@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Audit, JobSpec};
+use super::{Audit, JobSpec, Loss};
 
 /// What the store keeps of one job, read in one step.
 #[derive(Clone, Debug, Default)]
@@ -121,6 +121,8 @@ struct Last {
     now: i64,
     outcomes: BTreeMap<String, i64>,
     pending: Vec<i64>,
+    /// How many ticks since its beginning were decided in an earlier era only.
+    forgotten: i64,
 }
 
 impl Ledgers {
@@ -153,15 +155,6 @@ impl Audit {
             return;
         };
         let (outcomes, pending) = (state.outcomes(), state.pending());
-        let due = ticks(spec.period, since, cursor);
-        let decided: i64 = outcomes.values().sum();
-        if decided + i64::try_from(pending.len()).unwrap_or(0) != due {
-            let text = format!(
-                "`{job}`: {due} due, {decided} decided, pending {pending:?}: {:?}",
-                state.fields
-            );
-            self.find("due = outcomes + pending", 0, text);
-        }
         let last = self.ledgers.0.get(job).filter(|last| last.since == since).cloned();
         let before = last.as_ref().map_or(since, |last| last.cursor);
         self.count_outcomes(spec, &outcomes, last.as_ref(), ticks(spec.period, before, cursor));
@@ -174,9 +167,18 @@ impl Audit {
                 self.find("what is owed is not missed", 0, format!("`{job}`: {missed:?}"));
             }
         }
-        let open_before = last.map(|last| last.pending).unwrap_or_default();
+        let (open_before, forgotten) = last.map(|last| (last.pending, last.forgotten)).unwrap_or_default();
         let is_new = |tick: i64| before < tick && tick <= cursor || open_before.contains(&tick);
-        self.judge_records(spec, state, (before, cursor), is_new, &pending);
+        let forgotten = forgotten + self.judge_records(spec, state, (before, cursor), is_new, &pending);
+        let due = ticks(spec.period, since, cursor) - forgotten;
+        let decided: i64 = outcomes.values().sum();
+        if decided + i64::try_from(pending.len()).unwrap_or(0) != due {
+            let text = format!(
+                "`{job}`: {due} due, {decided} decided, pending {pending:?}: {:?}",
+                state.fields
+            );
+            self.find("due = outcomes + pending", 0, text);
+        }
         let outcomes = outcomes
             .into_iter()
             .map(|(outcome, count)| (outcome.to_owned(), count))
@@ -187,6 +189,7 @@ impl Audit {
             now: state.now,
             outcomes,
             pending,
+            forgotten,
         };
         self.ledgers.0.insert(job.to_owned(), last);
     }
@@ -204,7 +207,8 @@ impl Audit {
         }
     }
 
-    /// The records of what was decided since the last look: one for each tick, and what the bodies have told.
+    /// The records of what was decided since the last look: one for each tick, and what the bodies have told. Gives how many have none
+    /// because they were decided before the store forgot.
     fn judge_records(
         &mut self,
         spec: JobSpec,
@@ -212,8 +216,9 @@ impl Audit {
         (before, cursor): (i64, i64),
         is_new: impl Fn(i64) -> bool,
         pending: &[i64],
-    ) {
+    ) -> i64 {
         let job = spec.name;
+        let mut forgotten = 0;
         let mut decided: BTreeSet<i64> = pending.iter().copied().collect();
         let mut runs = BTreeMap::new();
         for line in state.ran.iter().chain(&state.passed) {
@@ -242,12 +247,23 @@ impl Audit {
         }
         let mut tick = before.div_euclid(spec.period) * spec.period + spec.period;
         while tick <= cursor {
-            if !decided.contains(&tick) {
+            if !decided.contains(&tick) && self.was_decided_before_a_loss(spec, tick, state.at) {
+                forgotten += 1;
+            } else if !decided.contains(&tick) {
                 self.find("a tick has an outcome", 0, format!("`{job}`: {tick} has none"));
             }
             tick += spec.period;
         }
         self.compare(spec, state.at, &runs, is_new, pending);
+        forgotten
+    }
+
+    /// Whoever heard of a decision goes on behind it, also where the store has forgotten it and has been taught an earlier tick by a late
+    /// claim. Where there is a leader, jobs start anew after a loss.
+    fn was_decided_before_a_loss(&self, spec: JobSpec, tick: i64, read: u64) -> bool {
+        let told = self.decided.get(&(spec.name, tick));
+        let mut losses = self.losses.iter().filter(|loss| loss.until <= read);
+        spec.unled && told.is_some_and(|told| losses.any(|loss| *told < loss.until + Loss::START))
     }
 
     /// Every body that was started has its record, and no record says better of a body than it has told itself.

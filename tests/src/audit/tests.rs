@@ -434,6 +434,41 @@ fn a_tick_without_an_outcome_is_seen() {
 }
 
 #[test]
+fn a_tick_that_was_decided_before_a_loss_has_no_outcome_after_it() {
+    let decided = |job: &str, at| Line {
+        job: job.to_owned(),
+        tick: 3_000,
+        ..line("decided", "b.1", at)
+    };
+    // Of two ticks before the loss the store was taught one again, and those who know of the other go on behind it.
+    let judged = |spec: JobSpec, told: Option<u64>| {
+        let mut audit = audit();
+        let mut state = ledger();
+        state.fields.insert("since".to_owned(), "2500".to_owned());
+        state.fields.insert("n:ran.ok".to_owned(), "0".to_owned());
+        state.ran.clear();
+        audit.lost(Loss {
+            from: 3_500 * MS,
+            until: 3_501 * MS,
+        });
+        audit.slice(told.map(|at| decided(spec.name, at)).into_iter().collect(), Vec::new(), 8 * SECOND);
+        audit.judge_ledger(spec, &state);
+        // The second look finds nothing new.
+        audit.judge_ledger(spec, &state);
+        rules(&audit.findings())
+    };
+    let [beat, .., anywhere] = JOBS;
+    let missing = ["due = outcomes + pending", "a tick has an outcome"];
+    assert_eq!(judged(anywhere, Some(3_100)), [""; 0]);
+    for (spec, told) in [(anywhere, None), (anywhere, Some(6_000)), (beat, Some(3_100))] {
+        let mut found = judged(spec, told);
+        found.sort_unstable_by_key(|rule| !rule.starts_with("due"));
+        found.dedup();
+        assert_eq!(found, missing, "{} {told:?}", spec.name);
+    }
+}
+
+#[test]
 fn a_tick_with_two_outcomes_is_seen() {
     let mut state = ledger();
     state

@@ -27,6 +27,9 @@ use crate::runtime::shared::Shared;
 use crate::store::{Beats, End};
 pub(super) use results::Ended;
 
+/// How many signs of life one script tells: a store that takes no results for a while has many to hear of.
+const BEATS: usize = 500;
+
 /// What names a run on this instance: each group counts its fences for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RunId {
@@ -71,7 +74,7 @@ struct Run {
 impl Runs {
     pub(super) fn next_wake(&self) -> Option<Moment> {
         let timeout = self.timeouts.first().map(|(at, _)| *at);
-        let beat = self.beat_at.filter(|_| !self.running.is_empty());
+        let beat = self.beat_at.filter(|_| self.shows_life());
         let stuck = self.watched.next_look().filter(|_| !self.running.is_empty());
         timeout
             .into_iter()
@@ -84,6 +87,16 @@ impl Runs {
     /// The fences of a job's runs that are alive here, the untold ones included: their result is on its way.
     pub(super) fn alive(&self, job: usize) -> Vec<u64> {
         self.alive.get(&job).cloned().unwrap_or_default()
+    }
+
+    /// Whether anything is to be kept from being taken for dead: what runs, and what has ended and could not be told yet.
+    fn shows_life(&self) -> bool {
+        !self.running.is_empty() || self.untold().next().is_some()
+    }
+
+    /// What has ended, and whose result the store has not taken.
+    fn untold(&self) -> impl Iterator<Item = &RunId> {
+        self.ended.keys().filter(|_| !planted(Mutant::UntoldGivesNoSign))
     }
 
     /// Notes a run that is the store's to hear of.
@@ -336,7 +349,7 @@ impl Engine {
             .runs
             .beat_at
             .is_some_and(|at| now >= at || (renewing && now + renew / 2 >= at));
-        if self.runs.running.is_empty() || planted(Mutant::NoSignsOfLife) {
+        if !self.runs.shows_life() || planted(Mutant::NoSignsOfLife) {
             self.runs.beat_at = None;
             return Vec::new();
         }
@@ -346,8 +359,9 @@ impl Engine {
         self.runs.beat_at = Some(now + renew);
         // The keys are in order of the groups.
         let mut beats: Vec<(Group, Beats)> = Vec::new();
-        for id in self.runs.running.keys() {
-            match beats.last_mut().filter(|(group, _)| *group == id.group) {
+        let is_last = |(group, beats): &&mut (Group, Beats), id: &RunId| *group == id.group && beats.fences.len() < BEATS;
+        for id in self.runs.running.keys().chain(self.runs.untold()) {
+            match beats.last_mut().filter(|last| is_last(last, id)) {
                 Some((_, beats)) => beats.fences.push(id.fence),
                 None => beats.push((
                     id.group,

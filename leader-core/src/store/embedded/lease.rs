@@ -115,8 +115,13 @@ pub(super) fn beat(data: &mut Data, beats: &Beats, time: Time<'_>) -> (Vec<u64>,
     let (mut replaced, mut gone) = (Vec::new(), Vec::new());
     for fence in &beats.fences {
         match group.beats.get_mut(fence) {
-            Some(beat) => {
+            Some(beat) if planted(Mutant::SignsNeedMemory) => {
                 time.grows();
+                *beat = time.moment;
+            }
+            Some(beat) => {
+                // First, so that one without memory takes it.
+                time.frees();
                 *beat = time.moment;
             }
             None => gone.push(*fence),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::quarantine::GRAIN;
 use super::{Group, Time, records, unled};
 use crate::clock::Moment;
 use crate::job::outcome::Ran;
@@ -49,7 +50,8 @@ pub(super) fn found(group: &Group, batch: &ClaimBatch, claim: &Claim, time: Time
         |run: &&OpenRun| run.again_at.is_none() && !unled::is_own(run, batch) && !claim.alive.contains(&run.fence);
     let rest = |run: &OpenRun| {
         let beat = group.beats.get(&run.fence).copied().unwrap_or(Moment::ZERO);
-        let heard = batch.silence.saturating_sub(time.moment.since(beat));
+        // It is silent for too long once it is for longer than that.
+        let heard = (batch.silence + GRAIN).saturating_sub(time.moment.since(beat));
         heard.max(batch.silence.saturating_sub(unled::heard_for(run, batch)))
     };
     Found {

@@ -70,6 +70,9 @@ impl Engine {
         };
         self.runs.ended.insert(id, ended);
         self.runs.ends.push((id.group, end));
+        // As long as it cannot be told, signs of life tell that its runner is there.
+        let now = self.now();
+        self.runs.beat_at.get_or_insert(now + self.shared.config.timing.renew());
     }
 
     pub(super) fn tell_ends(&mut self, now: Moment) {

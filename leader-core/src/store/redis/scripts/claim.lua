@@ -152,7 +152,8 @@ local function found(open, alive)
     if run.again ~= '' then
       told[#told + 1] = concat({ run.fence, run.tick, run.tries, run.again, run.outcome }, '|')
     elseif not is_own(run) and not alive[run.fence] then
-      local rest = math.max(silence - (now - run.beat), silence - heard_for(run), 0)
+      -- It is silent for too long once it is for longer than that.
+      local rest = math.max(silence + 1 - (now - run.beat), silence - heard_for(run), 0)
       left = math.min(left or rest, rest)
     end
   end

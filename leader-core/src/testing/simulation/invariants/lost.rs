@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{Invariant, Scene};
 use crate::job::outcome::{Outcome, Ran};
-use crate::testing::simulation::fault::FaultKind;
 use crate::testing::simulation::seen::Seen;
 
 /// How long what a fault has done may be felt after it: the longest that a message is late.
@@ -17,15 +16,14 @@ const FELT: SignedDuration = SignedDuration::from_secs(45);
 pub(super) struct LostRuns {
     /// Whose body a run is, and since when, by its fence: each group has its own.
     begun: BTreeMap<u64, Vec<(&'static str, usize, Timestamp)>>,
-    /// From when to when something was wrong with an instance; `None` with all.
-    wrong: Vec<(Option<usize>, Timestamp, Timestamp)>,
+    /// From when to when something was wrong with an instance.
+    wrong: Vec<(usize, Timestamp, Timestamp)>,
 }
 
 impl LostRuns {
     fn was_wrong(&self, who: usize, from: Timestamp, to: Timestamp) -> bool {
-        let with = |instance: Option<usize>| instance.is_none_or(|instance| instance == who);
         let mut wrong = self.wrong.iter();
-        wrong.any(|(instance, begin, end)| with(*instance) && *begin <= to && from <= *end)
+        wrong.any(|(instance, begin, end)| *instance == who && *begin <= to && from <= *end)
     }
 }
 
@@ -37,12 +35,9 @@ impl Invariant for LostRuns {
     fn see(&mut self, seen: &Seen<'_>, scene: Scene) -> Result<(), String> {
         match seen {
             Seen::Fault(fault) => {
-                // A store that takes no writes takes no signs of life either, and answers all else.
-                let refuses = matches!(fault.kind, FaultKind::StoreFull | FaultKind::StoreReadOnly);
-                if refuses || !fault.kind.is_of_the_store() {
-                    let instance = (!refuses).then_some(fault.instance);
+                if !fault.kind.is_of_the_store() {
                     let end = scene.now + fault.lasts + FELT;
-                    self.wrong.push((instance, scene.now, end));
+                    self.wrong.push((fault.instance, scene.now, end));
                 }
                 Ok(())
             }
