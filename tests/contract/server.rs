@@ -71,6 +71,7 @@ on_each_server!(
     a_lost_state_ends_the_lead,
     a_silence_counts_from_when_the_clock_was_set_back,
     renewals_and_releases_need_no_memory,
+    signs_of_life_need_no_memory,
     a_replica_takes_no_writes_and_answers_what_it_knows,
     a_pause_outlives_a_lost_state_and_what_is_made_after_it,
 );
@@ -706,6 +707,29 @@ async fn renewals_and_releases_need_no_memory(mut machine: Machine) {
         panic!("not yours");
     };
     assert_eq!(late_from, Some(since), "the drain was noted all the same");
+}
+
+/// Leases are renewed, so that there are runs that nobody must take for dead.
+async fn signs_of_life_need_no_memory(mut machine: Machine) {
+    let (a, b) = (holder("a"), holder("b"));
+    let term = machine.bench.acquire(&a).await;
+    let cursor = machine.bench.cursor(&a, term, "job").await;
+    let next = claim("job", 1, cursor, after(cursor, 1), Want::Run);
+    let fence = machine.bench.win(&a, term, next).await;
+    machine.set_full(true).await;
+    machine.pass(TTL / 2);
+    machine.bench.beat(&[fence]).await;
+    machine.set_full(false).await;
+    machine.bench.release(&a, term, None).await;
+    let term = machine.acquires(&b, term).await;
+    machine.pass(TTL / 2 + INSTANT);
+    let mut batch = machine
+        .bench
+        .batch(&b, term, vec![claim("job", 1, cursor, cursor, Want::Look)]);
+    (batch.silence, batch.connected) = (TTL, LONG);
+    assert!(matches!(machine.bench.claim_batch(batch).await, Claimed::Yours(_)));
+    let open = machine.bench.ledger("job").await.open;
+    assert_eq!(open.len(), 1, "it has been silent for half of that");
 }
 
 async fn a_replica_takes_no_writes_and_answers_what_it_knows(mut machine: Machine) {

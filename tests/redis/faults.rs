@@ -80,7 +80,11 @@ async fn a_paused_server_is_waited_for_within_the_bound() {
     caller.failed_after(began, 3).await;
     // The pause holds this one too: its answer tells when it was over.
     server.command(&["PING"]).await;
-    assert!(began.elapsed() >= ms(2000), "the pause was short: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() >= ms(2000),
+        "the pause was short: {:?}",
+        began.elapsed()
+    );
     let recovery = caller.answered_after(Instant::now(), ms(5000)).await;
     println!("CLIENT PAUSE: answered after {recovery:?}");
     assert!(recovery <= ms(300), "{recovery:?}");

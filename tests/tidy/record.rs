@@ -50,7 +50,8 @@ fn tests(text: &str) -> BTreeSet<String> {
             attribute = false;
         }
     }
-    for list in text.split("on_each_store!(").skip(1) {
+    let lists = ["on_each_store!(", "on_each_server!("].map(|list| text.split(list).skip(1));
+    for list in lists.into_iter().flatten() {
         let list = list.split(')').next().unwrap_or_default();
         let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
         let defined = names.filter(|name| text.contains(&format!("fn {name}(")));

@@ -451,7 +451,11 @@ fn a_tick_that_was_decided_before_a_loss_has_no_outcome_after_it() {
             from: 3_500 * MS,
             until: 3_501 * MS,
         });
-        audit.slice(told.map(|at| decided(spec.name, at)).into_iter().collect(), Vec::new(), 8 * SECOND);
+        audit.slice(
+            told.map(|at| decided(spec.name, at)).into_iter().collect(),
+            Vec::new(),
+            8 * SECOND,
+        );
         audit.judge_ledger(spec, &state);
         // The second look finds nothing new.
         audit.judge_ledger(spec, &state);

@@ -359,7 +359,8 @@ impl Engine {
         self.runs.beat_at = Some(now + renew);
         // The keys are in order of the groups.
         let mut beats: Vec<(Group, Beats)> = Vec::new();
-        let is_last = |(group, beats): &&mut (Group, Beats), id: &RunId| *group == id.group && beats.fences.len() < BEATS;
+        let is_last =
+            |(group, beats): &&mut (Group, Beats), id: &RunId| *group == id.group && beats.fences.len() < BEATS;
         for id in self.runs.running.keys().chain(self.runs.untold()) {
             match beats.last_mut().filter(|last| is_last(last, id)) {
                 Some((_, beats)) => beats.fences.push(id.fence),
