@@ -60,6 +60,8 @@ mutants! {
     StaleCampaign,
     /// A renewal prolongs whatever lease there is, in the asker's name.
     RenewWithoutComparing,
+    /// A renewal under the newest term makes a lease that has ended, or was given back, anew.
+    RenewalAcquires,
     /// A release compares the holder and not the term: a late one gives a later leadership back.
     ReleaseWithoutTheTerm,
     /// A release compares nothing: a late one gives another's lease back.

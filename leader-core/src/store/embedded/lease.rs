@@ -78,7 +78,9 @@ pub(super) fn campaign(data: &mut Data, request: &Campaign, time: Time<'_>) -> C
 pub(super) fn renew(data: &mut Data, renewal: &Renewal, time: Time<'_>) -> Renewed {
     let group = data.groups.entry(renewal.group.clone()).or_default();
     let term = group.term;
-    let any = planted(Mutant::RenewWithoutComparing) && group.held(time.moment).is_some();
+    let held = group.held(time.moment).is_some();
+    let any = planted(Mutant::RenewWithoutComparing) && held
+        || planted(Mutant::RenewalAcquires) && !held && term == renewal.term;
     if !any && !group.is_held_by(&renewal.holder, renewal.term, time.moment) {
         let holder = group.held(time.moment).and_then(|lease| lease.holder.clone());
         return Renewed::NotYours { holder, term };

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::dice::Dice;
 use super::fault::FaultKind;
+use super::leases;
 use super::servers::Servers;
 use crate::clock::of_timers;
 use crate::names::{GroupName, Holder, JobName};
@@ -226,13 +227,15 @@ impl Store for Link {
 
     fn campaign(&self, requests: Vec<Campaign>) -> Answers<'_, Campaigned> {
         let asked = requests.len();
-        let carried = self.carry(|server| Box::pin(async move { server.campaign(requests).await }));
+        let servers = Arc::clone(&self.servers);
+        let carried = self.carry(|server| Box::pin(leases::campaign(servers, server, requests)));
         Box::pin(each(asked, carried))
     }
 
     fn renew(&self, renewals: Vec<Renewal>, beats: Vec<Beats>) -> Pin<Box<dyn Future<Output = Told> + Send + '_>> {
         let (asked, beating) = (renewals.len(), beats.len());
-        let carried = self.carry(|server| Box::pin(async move { server.renew(renewals, beats).await }));
+        let servers = Arc::clone(&self.servers);
+        let carried = self.carry(|server| Box::pin(leases::renew(servers, server, renewals, beats)));
         Box::pin(async move {
             carried.await.unwrap_or_else(|error| Told {
                 renewed: (0..asked).map(|_| Err(error.clone())).collect(),
@@ -244,8 +247,9 @@ impl Store for Link {
     }
 
     fn release(&self, request: Release) -> Answer<'_, ()> {
+        let servers = Arc::clone(&self.servers);
         Box::pin(one(
-            self.carry(|server| Box::pin(async move { server.release(request).await }))
+            self.carry(|server| Box::pin(leases::release(servers, server, request)))
         ))
     }
 

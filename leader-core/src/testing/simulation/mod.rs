@@ -9,6 +9,7 @@ mod fault;
 mod faults;
 mod invariants;
 mod judge;
+mod leases;
 mod link;
 mod minimise;
 mod nemesis;

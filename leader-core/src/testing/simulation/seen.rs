@@ -34,6 +34,14 @@ pub(super) struct Body {
     pub(super) overlap: Overlap,
 }
 
+/// What a server does with a lease, and how long it lives from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeaseStep {
+    Granted(Duration),
+    Prolonged(Duration),
+    Returned,
+}
+
 /// Something that was seen, at one true instant.
 #[derive(Clone, Debug)]
 pub(super) enum Seen<'a> {
@@ -51,6 +59,13 @@ pub(super) enum Seen<'a> {
     Told {
         who: Who,
         event: &'a Event,
+    },
+    /// A server has done something with a lease.
+    Lease {
+        group: &'a str,
+        holder: &'a str,
+        term: u64,
+        step: LeaseStep,
     },
     /// A body was polled; `trusted` as it says itself.
     Polled {

@@ -2,11 +2,13 @@
 
 use jiff::SignedDuration;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, Weak};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::fault::{Fault, FaultKind};
+use super::seen::Seen;
+use super::world::World;
 use crate::clock::{Clock, of_timers};
 use crate::names::{GroupName, Namespace};
 use crate::store::StoreError;
@@ -21,6 +23,8 @@ pub(super) struct Servers {
     state: Mutex<State>,
     /// Raised when connections end.
     ended: watch::Sender<u64>,
+    /// Who is told what they do.
+    world: Weak<World>,
 }
 
 #[derive(Debug)]
@@ -67,7 +71,7 @@ impl State {
 }
 
 impl Servers {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(super) fn new(clock: Clock, world: Weak<World>) -> Self {
         let master = EmbeddedServer::on(clock);
         master.set_appendonly(true);
         Self {
@@ -82,6 +86,7 @@ impl Servers {
                 stepped: SignedDuration::ZERO,
             }),
             ended: watch::Sender::new(0),
+            world,
         }
     }
 
@@ -89,6 +94,13 @@ impl Servers {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.look(of_timers());
         look(&mut state)
+    }
+
+    /// Tells what a server has done.
+    pub(super) fn tell(&self, seen: &Seen<'_>) {
+        if let Some(world) = self.world.upgrade() {
+            world.see(seen);
+        }
     }
 
     /// Lets a fault of the store begin.

@@ -116,7 +116,7 @@ impl World {
         let machines = (0..setting.instances).map(machine).collect();
         Arc::new_cyclic(|me| Self {
             machines,
-            servers: Arc::new(Servers::new(clock.clone())),
+            servers: Arc::new(Servers::new(clock.clone(), Weak::clone(me))),
             judge: Mutex::new(Judge::new(setting.begin, setting.timing.ttl(), setting.keeps_log)),
             counts: Arc::clone(&counts),
             refused: Mutex::default(),

@@ -6,6 +6,7 @@ mod bounded_memory;
 mod cursor;
 mod fenced_writes;
 mod kept;
+mod leases;
 mod lost;
 mod not_early;
 mod one_believer;
@@ -44,6 +45,7 @@ pub(super) struct Scene {
 pub(super) fn all() -> Vec<Box<dyn Invariant>> {
     vec![
         Box::new(one_believer::OneBeliever),
+        Box::<leases::Leases>::default(),
         Box::<rising::Rising>::default(),
         Box::<fenced_writes::FencedWrites>::default(),
         Box::<one_start::OneStart>::default(),
