@@ -2,6 +2,10 @@
 
 use super::{Audit, Line};
 
+/// How much later than the gate was opened an election may be told: the thread that does both waits for a processor in between where a machine has
+/// too few. Whether two believe at once is judged by what was seen, whatever was told.
+const NEAR: u64 = 250_000_000;
+
 /// A time in which a process believed that it leads: from its election to its loss, or its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Belief {
@@ -102,7 +106,7 @@ impl Audit {
             let told = |belief: &Belief| {
                 belief.group == seen.group
                     && belief.life == seen.life
-                    && self.effective(&seen.life, belief.from) <= seen.from
+                    && self.effective(&seen.life, belief.from).saturating_sub(NEAR) <= seen.from
                     && begun < belief.until
             };
             // The nearest: one may end and another begin within a turn, or within a stop.

@@ -185,7 +185,10 @@ fn a_gate_that_is_open_too_long_is_seen() {
     lines[1].until = 2_521 * MS;
     finds("the gate is open to believers only", lines.clone());
     lines[1].until = 2_499 * MS;
-    lines[3].from = 2_979 * MS;
+    // It may be told late, and not by more than a machine without a free processor explains.
+    lines[3].from = 2_731 * MS;
+    none(lines.clone());
+    lines[3].from = 2_729 * MS;
     finds("the gate is open to believers only", lines);
     let mut lines = good();
     lines[1].until = 3_050 * MS;

@@ -49,7 +49,8 @@ pub enum FaultKind {
     StoreRollback,
     /// A person empties the store.
     StoreFlushed,
-    /// The store loses what it knew of one group.
+    /// The store loses what it knew of one group, or a part of it: the lease, what is known of the lead, the counter of fences, the signs of
+    /// life of its runs, or a job.
     StoreLoses,
     /// A replica that lags by some milliseconds takes the store's place.
     FailOver,

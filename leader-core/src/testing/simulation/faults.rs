@@ -195,9 +195,9 @@ impl Faults {
             // As much as a file that is synced each second may lack.
             FaultKind::StoreRollback | FaultKind::FailOver => (lasts.min(ms(3_000)), 1 + dice.below(1_900)),
             FaultKind::TwoMasters => (lasts.min(ms(10_000)), 1 + dice.below(2_000)),
-            FaultKind::Panic | FaultKind::StepDown | FaultKind::StoreFlushed | FaultKind::StoreLoses => {
-                (Duration::ZERO, 0)
-            }
+            // Which part.
+            FaultKind::StoreLoses => (Duration::ZERO, dice.below(1_000)),
+            FaultKind::Panic | FaultKind::StepDown | FaultKind::StoreFlushed => (Duration::ZERO, 0),
             _ => (lasts, 0),
         };
         let back = matches!(kind, FaultKind::WallStep | FaultKind::StoreClock) && dice.per_mille(500);

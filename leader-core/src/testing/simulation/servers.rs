@@ -70,6 +70,27 @@ impl State {
     }
 }
 
+/// One of the parts of what is kept of a group: all, in one half of the cases.
+fn part(server: &EmbeddedServer, group: &GroupName, chance: u64) -> Part {
+    let jobs = || {
+        let looks = server.leases();
+        let look = looks.into_iter().find(|look| look.group == *group);
+        look.map(|look| look.jobs).unwrap_or_default()
+    };
+    match chance % 10 {
+        1 => Part::Lease,
+        2 => Part::State,
+        3 => Part::Fence,
+        4 => Part::Beats,
+        5 => {
+            let jobs = jobs();
+            let at = usize::try_from(chance / 10).unwrap_or(0) % jobs.len().max(1);
+            jobs.into_iter().nth(at).map_or(Part::All, |job| Part::Job(job.job))
+        }
+        _ => Part::All,
+    }
+}
+
 impl Servers {
     pub(super) fn new(clock: Clock, world: Weak<World>) -> Self {
         let master = EmbeddedServer::on(clock);
@@ -137,7 +158,8 @@ impl Servers {
                 FaultKind::StoreLoses => {
                     let group = groups.get(fault.instance % groups.len().max(1));
                     let Some(group) = group else { return false };
-                    state.master.lose(&Namespace::default(), group, &Part::All);
+                    let part = part(&state.master, group, fault.strength.unsigned_abs());
+                    state.master.lose(&Namespace::default(), group, &part);
                 }
                 FaultKind::FailOver | FaultKind::TwoMasters => {
                     let Some(snapshot) = state.earlier.remove(&number) else {

@@ -15,7 +15,9 @@ const GRAIN: SignedDuration = SignedDuration::from_millis(2);
 struct Lease {
     holder: String,
     term: u64,
+    since: Timestamp,
     ends: Timestamp,
+    returned: bool,
 }
 
 #[derive(Default)]
@@ -50,7 +52,9 @@ impl Invariant for Leases {
                 let lease = Lease {
                     holder: (*holder).to_owned(),
                     term: *term,
+                    since: scene.now,
                     ends: scene.now + *ttl,
+                    returned: false,
                 };
                 // A process that was started anew may take what its last life has left.
                 match self.0.insert((*group).to_owned(), lease) {
@@ -68,12 +72,14 @@ impl Invariant for Leases {
             }
             LeaseStep::Prolonged(ttl) => match held {
                 Some(lease) if lease.holder == *holder && lease.term == *term && scene.now <= lease.ends + GRAIN => {
+                    // What was done in one instant may be told in any order.
                     let ends = scene.now + *ttl;
-                    if let Some(lease) = self.0.get_mut(*group) {
+                    if let Some(lease) = self.0.get_mut(*group).filter(|lease| !lease.returned) {
                         lease.ends = ends;
                     }
                     Ok(())
                 }
+                Some(next) if scene.now <= next.since + GRAIN => Ok(()),
                 other => Err(format!(
                     "{holder} prolongs `{group}` under {term}, and had {}",
                     other.map_or_else(
@@ -88,7 +94,8 @@ impl Invariant for Leases {
                     && lease.term == *term
                 {
                     // Its term stays known.
-                    lease.ends = lease.ends.min(scene.now - GRAIN - GRAIN);
+                    lease.ends = lease.ends.min(scene.now);
+                    lease.returned = true;
                 }
                 Ok(())
             }
