@@ -19,6 +19,18 @@ use std::time::{Duration, Instant};
 
 use leader_core::testing::{FaultKind, Faults, Report, Simulation};
 
+const USAGE: &str = "\
+usage: simulate [--seconds N] [--seed S] [--brief]
+       simulate --one [--seed S] [--log]
+       simulate --mutants [NAME]
+       simulate --year
+
+  --seconds N   how long fleets are simulated after the mutants; 60 unless said
+  --seed S      the first seed; one by chance unless said
+  --brief       does not look whether the fleets of the mutants are sound without them
+  --one         runs the fleet of one seed, and finds the fewest faults that bring about what was wrong with it
+  --log         prints everything that was seen of it: when, by the seconds of virtual time, and what";
+
 struct Wish {
     seconds: u64,
     seed: u64,
@@ -47,12 +59,14 @@ fn wish() -> Result<Wish, String> {
             "--one" => wish.one = true,
             "--log" => wish.log = true,
             "--brief" => wish.brief = true,
-            _ => {
-                return Err(format!(
-                    "`{word}` is not understood: simulate [--seconds N] [--seed N] [--one [--log]]"
-                ));
-            }
+            _ => return Err(format!("`{word}` is not understood\n{USAGE}")),
         }
+    }
+    if wish.log && !wish.one {
+        return Err("--log is for --one".to_owned());
+    }
+    if wish.seconds == 0 {
+        return Err("--seconds wants at least 1".to_owned());
     }
     Ok(wish)
 }
@@ -142,6 +156,13 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).is_some_and(|word| word == "--year") {
         return a_year();
     }
+    if std::env::args()
+        .nth(1)
+        .is_some_and(|word| word == "--help" || word == "-h")
+    {
+        println!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
     let wish = match wish() {
         Ok(wish) => wish,
         Err(refusal) => {
@@ -166,16 +187,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         };
     }
-    let until = Instant::now() + Duration::from_secs(wish.seconds);
     // What cannot see a fault says nothing by its silence.
     let (killed, all) = planted(None, wish.brief);
+    // From here on: the mutants may take longer than all that was asked for.
     let began = Instant::now();
-    let total = roam(wish.seed, until);
+    let total = roam(wish.seed, began + Duration::from_secs(wish.seconds));
     let faults: u64 = total.faults.values().sum();
     println!(
         "seeds {} to {}: {:.0} simulated hours in {:.1} s, {} elections, {} bodies, {} polls, {faults} faults",
         wish.seed,
-        wish.seed + total.runs - 1,
+        wish.seed.wrapping_add(total.runs.saturating_sub(1)),
         total.hours,
         began.elapsed().as_secs_f64(),
         total.elections,
@@ -193,8 +214,11 @@ fn main() -> ExitCode {
             report.seed
         );
     }
-    let failed = total.unsound.len() as u64 + (all - killed) as u64;
-    println!("{} passed, {failed} failed", total.runs + all as u64 - failed);
+    let failed = total.unsound.len() as u64 + (all - killed) as u64 + u64::from(total.runs == 0);
+    println!(
+        "{} passed, {failed} failed",
+        (total.runs + all as u64).saturating_sub(failed)
+    );
     if failed == 0 {
         ExitCode::SUCCESS
     } else {

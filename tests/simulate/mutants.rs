@@ -289,6 +289,10 @@ pub(crate) fn run(only: Option<&str>, brief: bool) -> (usize, usize) {
         .copied()
         .filter(|mutant| only.is_none_or(|only| mutant.as_str() == only))
         .collect();
+    if all.is_empty() {
+        let names: Vec<_> = Mutant::ALL.iter().map(|mutant| mutant.as_str()).collect();
+        println!("there is no such mutant: take one of {}", names.join(", "));
+    }
     let (next, hunts) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {

@@ -81,6 +81,51 @@ fn what_cannot_be_started_is_said() {
     let _ = Simulation::new().job::<needy>().run();
 }
 
+#[leader_only(group = "proof", handler)]
+async fn handed(_tick: Tick) {}
+
+/// What a call that is refused says.
+fn refusal<T>(call: impl FnOnce() -> T + std::panic::UnwindSafe) -> String {
+    let Err(panic) = std::panic::catch_unwind(call) else {
+        return String::new();
+    };
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+        .unwrap_or_default()
+}
+
+#[test]
+fn what_would_simulate_nothing_is_refused() {
+    let day = || Simulation::new().job::<minutely>();
+    let refused = [
+        (refusal(|| Simulation::new().run()), "give the fleet a job"),
+        (refusal(|| day().job::<handed>().run()), "is a handler"),
+        (refusal(|| day().for_days(0)), "more than nothing"),
+        (refusal(|| day().for_days(u64::MAX)), "at most a hundred years"),
+        (refusal(|| day().lasting(Duration::MAX)), "at most a hundred years"),
+        (
+            refusal(|| day().starting("1950-01-01T00:00:00Z".parse().unwrap())),
+            "begin between 2000 and 2200",
+        ),
+        (refusal(|| day().instances(0)), "simulate 1 to 99"),
+        (
+            refusal(|| Faults::none().with(FaultKind::Crash, f64::NAN)),
+            "give a finite number",
+        ),
+        (refusal(|| Faults::none().times(-1.0)), "give a finite number"),
+        (
+            refusal(|| {
+                let runtime = tokio::runtime::Runtime::new().unwrap();
+                runtime.block_on(async { day().run() })
+            }),
+            "in a plain `#[test]`",
+        ),
+    ];
+    for (said, wanted) in refused {
+        assert!(said.contains(wanted), "`{said}` has no `{wanted}`");
+    }
+}
+
 /// The short form of `tests/run simulate`.
 #[test]
 fn random_fleets_keep_every_promise() {

@@ -117,7 +117,7 @@ impl Faults {
     pub fn with(mut self, kind: FaultKind, per_hour: f64) -> Self {
         assert!(
             per_hour.is_finite() && per_hour >= 0.0,
-            "{kind}: {per_hour} times an hour"
+            "{kind}: {per_hour} times an hour: give a finite number from 0 on"
         );
         self.per_hour.insert(kind, per_hour);
         self
@@ -134,7 +134,10 @@ impl Faults {
     /// # Panics
     /// When that is no number from 0 on.
     pub fn times(mut self, factor: f64) -> Self {
-        assert!(factor.is_finite() && factor >= 0.0, "{factor} times as often");
+        assert!(
+            factor.is_finite() && factor >= 0.0,
+            "{factor} times as often: give a finite number from 0 on"
+        );
         self.per_hour.values_mut().for_each(|per_hour| *per_hour *= factor);
         self
     }

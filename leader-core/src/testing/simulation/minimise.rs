@@ -7,42 +7,28 @@ use super::report::Report;
 /// The most runs that it may take.
 const MOST: usize = 400;
 
-/// Takes faults out of a plan as long as `run` shows the same kind of violation.
-pub(super) fn minimise(report: &Report, run: impl Fn(&[Fault]) -> Report) -> Report {
-    let Some(first) = report.violations.first() else {
-        return report.clone();
-    };
-    let (invariant, at) = (first.invariant, first.at);
-    let is_the_same = |report: &Report| {
-        report
-            .violations
-            .iter()
-            .any(|violation| violation.invariant == invariant)
-    };
-    let mut best = report.clone();
+/// Takes faults out of a plan as long as it fails without them.
+pub(super) fn fewest(plan: Vec<Fault>, mut fails: impl FnMut(&[Fault]) -> bool) -> Vec<Fault> {
+    let mut best = plan;
     let mut runs = 0;
-    let mut attempt = |best: &mut Report, plan: Vec<Fault>| {
-        if runs >= MOST || plan.len() == best.plan.len() {
+    let mut attempt = |best: &mut Vec<Fault>, plan: Vec<Fault>| {
+        if runs >= MOST || plan.len() == best.len() {
             return false;
         }
         runs += 1;
-        let tried = run(&plan);
-        let same = is_the_same(&tried);
+        let same = fails(&plan);
         if same {
-            *best = tried;
+            *best = plan;
         }
         same
     };
-    // What came later had no part in it, unless it is only seen at the end.
-    let before: Vec<_> = best.plan.iter().filter(|fault| fault.at <= at).cloned().collect();
-    attempt(&mut best, before);
-    let mut size = best.plan.len().div_ceil(2);
+    let mut size = best.len().div_ceil(2);
     while size > 0 {
         let mut from = 0;
         let mut fewer = false;
-        while from < best.plan.len() {
-            let until = (from + size).min(best.plan.len());
-            let kept = best.plan[..from].iter().chain(&best.plan[until..]).cloned().collect();
+        while from < best.len() {
+            let until = (from + size).min(best.len());
+            let kept = best[..from].iter().chain(&best[until..]).cloned().collect();
             if attempt(&mut best, kept) {
                 fewer = true;
             } else {
@@ -55,6 +41,33 @@ pub(super) fn minimise(report: &Report, run: impl Fn(&[Fault]) -> Report) -> Rep
             _ => size.div_ceil(2),
         };
     }
+    best
+}
+
+/// As few of a report's faults as `run` shows the same kind of violation with; and the report of these.
+pub(super) fn minimise(report: &Report, run: impl Fn(&[Fault]) -> Report) -> Report {
+    let Some(first) = report.violations.first() else {
+        return report.clone();
+    };
+    let (invariant, at) = (first.invariant, first.at);
+    let mut best = report.clone();
+    let mut fails = |plan: &[Fault]| {
+        let tried = run(plan);
+        let same = tried
+            .violations
+            .iter()
+            .any(|violation| violation.invariant == invariant);
+        if same {
+            best = tried;
+        }
+        same
+    };
+    // What came later had no part in it, unless it is only seen at the end.
+    let mut plan: Vec<_> = report.plan.iter().filter(|fault| fault.at <= at).cloned().collect();
+    if plan.len() < report.plan.len() && !fails(&plan) {
+        plan.clone_from(&report.plan);
+    }
+    fewest(plan, fails);
     best
 }
 

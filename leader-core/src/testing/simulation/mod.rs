@@ -39,6 +39,12 @@ use crate::mutants::{Mutant, Planting};
 use crate::names::{DEFAULT_GROUP, GroupName};
 use crate::timing::Timing;
 
+/// The longest span that can be simulated.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 86_400);
+/// Between which seconds since 1970 it may begin.
+const YEAR_2000: i64 = 946_684_800;
+const YEAR_2200: i64 = 7_258_118_400;
+
 /// The longest leases of a simulation that were not asked for.
 const LONGEST_TTL: Duration = Duration::from_secs(600);
 
@@ -77,7 +83,18 @@ impl Setting {
 /// that fail as they are told to.
 ///
 /// What the promises say is looked for at each step, and a [`Report`] tells what became of every tick; whether the jobs did what they should is for
-/// the test to say, by the state that they were given. Jobs sleep by `tokio::time`, and must not wait for anything outside.
+/// the test to say, by the state that they were given: a fleet is sound also where a job that is tried again pays twice.
+///
+/// # What a job may do in it
+/// - Jobs sleep by `tokio::time`, which passes at once while nobody has anything to do. `std::time::Instant`, `SystemTime` and `Timestamp::now()`
+///   tell the time of the world outside; [`Tick`](crate::Tick) tells the fleet's.
+/// - The runtime has no IO. A body that opens a socket panics, which is the outcome `ran.panic` of its run and no violation: give it a
+///   stand-in as its state. What it waits for in another thread (`spawn_blocking`, a channel) takes real time, in which virtual time may leap.
+/// - All instances are in one process and share its statics and the clones of a [`state`](Self::state), which is the world around them. A task
+///   that a body spawns and leaves alone belongs to no instance, and outlives a crash.
+/// - A body that never yields, or blocks its thread for ever, holds up all: nothing ends it.
+/// - A debug build takes ten times as long as a release build, and a day of a job each minute some seconds there:
+///   `cargo test --release`, or a shorter [`lasting`](Self::lasting).
 ///
 /// Here a job pays what is due. It marks what it has paid after it has paid it, and a crash in between pays twice:
 ///
@@ -229,12 +246,22 @@ impl Simulation {
     }
 
     /// For so many days.
+    ///
+    /// # Panics
+    /// As [`lasting`](Self::lasting) does.
     pub fn for_days(self, days: u64) -> Self {
-        self.lasting(Duration::from_secs(days * 86_400))
+        self.lasting(Duration::from_secs(days.saturating_mul(86_400)))
     }
 
     /// For so long.
+    ///
+    /// # Panics
+    /// When that is nothing, or more than a hundred years.
     pub fn lasting(mut self, span: Duration) -> Self {
+        assert!(
+            !span.is_zero() && span <= LONGEST,
+            "{span:?}: simulate more than nothing, and at most a hundred years"
+        );
         self.setting.span = span;
         if !self.timed {
             let ttl = (span / 50_000).clamp(Timing::default().ttl(), LONGEST_TTL);
@@ -244,7 +271,14 @@ impl Simulation {
     }
 
     /// From this instant on; a Monday in March 2026 unless given.
+    ///
+    /// # Panics
+    /// When it is before 2000, or after 2200: the clocks of servers count from 1970, and schedules end in 9999.
     pub fn starting(mut self, begin: Timestamp) -> Self {
+        assert!(
+            (YEAR_2000..YEAR_2200).contains(&begin.as_second()),
+            "{begin}: begin between 2000 and 2200"
+        );
         self.setting.begin = begin;
         self
     }
@@ -292,7 +326,8 @@ impl Simulation {
     /// Runs it to its end.
     ///
     /// # Panics
-    /// When the instances cannot be started with what they were given; and inside a tokio runtime, because it has one of its own.
+    /// When the instances cannot be started with what they were given; when no job was given, or a handler, whose
+    /// schedules are made at run time; and inside a tokio runtime, because it has one of its own: call it in a plain `#[test]`.
     #[must_use]
     pub fn run(&self) -> Report {
         self.run_with(&self.plan())
@@ -306,13 +341,59 @@ impl Simulation {
         setting.faults.plan(setting.span, setting.instances, &dice)
     }
 
-    /// As few of a report's faults as bring about the same kind of violation, as far as 400 runs find them; with the report of the last.
+    /// As few of a report's faults as bring about the same kind of violation, as far as 400 runs find them; with the report of the last. What
+    /// a test finds wrong with its jobs by itself is narrowed down by [`fewest`](Self::fewest).
     ///
     /// # Panics
     /// As [`run`](Self::run) does.
     #[must_use]
     pub fn minimise(&self, report: &Report) -> Report {
         minimise::minimise(report, |plan| self.run_with(plan))
+    }
+
+    /// As few of the [`plan`](Self::plan)'s faults as `fails` is true of, as far as 400 calls find them: it is given some of them in their order,
+    /// and simulates a fleet with a new state. All of them, when it is false of all.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use std::time::Duration;
+    ///
+    /// use leader_core::testing::{FaultKind, Faults, Simulation};
+    /// use leader_core::{State, Tick, leader_only};
+    ///
+    /// #[derive(Clone, Default)]
+    /// struct Unfinished(Arc<AtomicU32>);
+    ///
+    /// #[leader_only(every = "10m")]
+    /// async fn works(_tick: Tick, State(unfinished): State<Unfinished>) {
+    ///     unfinished.0.fetch_add(1, Ordering::SeqCst);
+    ///     tokio::time::sleep(Duration::from_secs(60)).await;
+    ///     unfinished.0.fetch_sub(1, Ordering::SeqCst);
+    /// }
+    ///
+    /// let hours = Simulation::new()
+    ///     .job::<works>()
+    ///     .lasting(Duration::from_secs(4 * 3_600))
+    ///     .faults(Faults::none().with(FaultKind::Crash, 6.0));
+    /// let plan = hours.fewest(|plan| {
+    ///     let unfinished = Unfinished::default();
+    ///     hours.clone().state(unfinished.clone()).run_with(plan).assert_sound();
+    ///     unfinished.0.load(Ordering::SeqCst) > 0
+    /// });
+    /// assert_eq!(plan.len(), 1, "one crash is enough: {plan:?}");
+    /// ```
+    ///
+    /// # Panics
+    /// As `fails` does.
+    #[must_use]
+    pub fn fewest(&self, mut fails: impl FnMut(&[Fault]) -> bool) -> Vec<Fault> {
+        let plan = self.plan();
+        if fails(&plan) {
+            minimise::fewest(plan, fails)
+        } else {
+            plan
+        }
     }
 
     /// Runs it with these faults instead.

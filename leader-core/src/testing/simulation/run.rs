@@ -14,7 +14,7 @@ use super::report::Report;
 use super::seen::Seen;
 use super::world::{World, lock};
 use crate::clock::of_timers;
-use crate::job::record::Trigger;
+use crate::job::record::{Record, Trigger};
 use crate::names::{GroupName, JobName};
 use crate::store::Store;
 use crate::store::ledger::JobLedger;
@@ -27,6 +27,21 @@ const LOOK: Duration = Duration::from_millis(50);
 const TASKS: usize = 400;
 
 pub(super) fn run(setting: &Setting, plan: &[Fault]) -> Report {
+    assert!(
+        tokio::runtime::Handle::try_current().is_err(),
+        "a simulation has a runtime of its own, with its own time: call it in a plain `#[test]`, or in a thread of its own"
+    );
+    assert!(
+        !setting.jobs.is_empty(),
+        "nothing would be simulated: give the fleet a job with `.job::<its_name>()`"
+    );
+    let is_made = |record: &&&Record| matches!(record.trigger, Trigger::Handler);
+    if let Some(job) = setting.jobs.iter().find(is_made) {
+        panic!(
+            "`{}` is a handler, whose schedules are made at run time, and none would be: give jobs that have a schedule of their own",
+            job.name
+        );
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         // Nothing of the world outside: its time would be another.
         .enable_time()
