@@ -93,9 +93,13 @@ fn roam(first: u64, until: Instant) -> Total {
     std::thread::scope(|scope| {
         for _ in 0..cores {
             scope.spawn(|| {
-                while Instant::now() < until {
+                // One at least: a run that has simulated nothing has shown nothing.
+                loop {
                     let report = swarm::simulation(next.fetch_add(1, Ordering::SeqCst)).run();
                     total.lock().unwrap().add(report);
+                    if Instant::now() >= until {
+                        break;
+                    }
                 }
             });
         }
@@ -166,16 +170,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         };
     }
-    let until = Instant::now() + Duration::from_secs(wish.seconds);
     // What cannot see a fault says nothing by its silence.
     let (killed, all) = planted(None, wish.brief);
     let began = Instant::now();
-    let total = roam(wish.seed, until);
+    let total = roam(wish.seed, began + Duration::from_secs(wish.seconds));
     let faults: u64 = total.faults.values().sum();
     println!(
         "seeds {} to {}: {:.0} simulated hours in {:.1} s, {} elections, {} bodies, {} polls, {faults} faults",
         wish.seed,
-        wish.seed + total.runs - 1,
+        wish.seed.wrapping_add(total.runs - 1),
         total.hours,
         began.elapsed().as_secs_f64(),
         total.elections,
