@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -12,6 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::PASSWORD;
 use crate::floor::now;
+
+/// How long after its start, in nanoseconds, a process may not hear a signal yet.
+const LISTENS: u64 = 2_000_000_000;
 
 /// Where the files of a run are.
 #[derive(Clone, Debug)]
@@ -29,6 +33,8 @@ struct Life {
     file: PathBuf,
     read: u64,
     rest: Vec<u8>,
+    /// When it told that it has joined its fleet.
+    started: Option<u64>,
     over: bool,
 }
 
@@ -41,6 +47,9 @@ pub struct Node {
     pub proxy: Proxy,
     place: Place,
     count: u32,
+    /// When its present process was asked to stop, and whether it was killed.
+    asked: Option<u64>,
+    killed: bool,
     child: Option<Child>,
     lives: Vec<Life>,
 }
@@ -53,6 +62,8 @@ impl Node {
             proxy: Proxy::start(port).await,
             place: place.clone(),
             count: 0,
+            asked: None,
+            killed: false,
             child: None,
             lives: Vec::new(),
         }
@@ -69,7 +80,14 @@ impl Node {
         let errors = File::create(self.place.folder.join(format!("{name}.err")))?;
         let url = self.proxy.url().replace("redis://", &format!("redis://:{PASSWORD}@"));
         // Of this program as it runs, whatever has been built since.
-        let child = Command::new("/proc/self/exe")
+        let mut command = Command::new("/proc/self/exe");
+        // What is set where the rig is started is no part of the plan.
+        for (variable, _) in std::env::vars_os() {
+            if variable.to_string_lossy().starts_with("LEADER_") {
+                command.env_remove(variable);
+            }
+        }
+        let child = command
             .args(["node", &name, &self.id, &url])
             .args([&file, &self.place.register])
             .arg(if first { "first" } else { "again" })
@@ -78,11 +96,13 @@ impl Node {
             .stderr(errors)
             .spawn()?;
         self.child = Some(child);
+        (self.asked, self.killed) = (None, false);
         self.lives.push(Life {
             name,
             file,
             read: 0,
             rest: Vec::new(),
+            started: None,
             over: false,
         });
         Ok(())
@@ -104,7 +124,12 @@ impl Node {
     }
 
     /// Sends a signal to its process, if it has one.
-    pub fn signal(&self, signal: Signal) {
+    pub fn signal(&mut self, signal: Signal) {
+        match signal {
+            Signal::TERM => self.asked = self.asked.or(Some(now())),
+            Signal::KILL => self.killed = true,
+            _ => {}
+        }
         if let Some(child) = &self.child {
             // It may have ended, and is not reaped before we do.
             let _ = kill_process(Pid::from_child(child), signal);
@@ -127,6 +152,28 @@ impl Node {
             life.over = true;
         }
         Some(status)
+    }
+
+    /// Whether its process may have ended so: well, or by a signal that was sent and that it could not hear.
+    pub fn may_end(&self, status: ExitStatus) -> bool {
+        let started = self.lives.last().and_then(|life| life.started);
+        match status.signal() {
+            Some(9) => self.killed,
+            // One that is hit before it listens ends by the signal itself.
+            Some(15) => self
+                .asked
+                .is_some_and(|asked| started.is_none_or(|started| asked < started + LISTENS)),
+            _ => status.success(),
+        }
+    }
+
+    /// What its processes have said of panics, which the library may have survived.
+    pub fn panics(&self) -> Vec<String> {
+        let said = |life: &Life| {
+            let said = std::fs::read_to_string(life.file.with_extension("err")).unwrap_or_default();
+            said.contains("panicked at").then(|| format!("{}: {said}", life.name))
+        };
+        self.lives.iter().filter_map(said).collect()
     }
 
     /// Whether all threads of its process stand still.
@@ -186,12 +233,15 @@ impl Life {
         let whole: Vec<_> = self.rest.drain(..=end).collect();
         let lines = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let name = &self.name;
-        lines
+        let lines: Vec<Line> = lines
             .map(|line| {
                 let text = String::from_utf8_lossy(line);
                 serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"))
             })
-            .collect()
+            .collect();
+        let started = lines.iter().find(|line| line.event == "started");
+        self.started = self.started.or(started.map(|line| line.at));
+        lines
     }
 }
 

@@ -21,6 +21,7 @@ const fn job(name: &'static str, group: &'static str, period: i64) -> JobSpec {
         finishes: false,
         unled: false,
         owes_all: false,
+        shows: &[("ran.ok", 10)],
     }
 }
 
@@ -44,20 +45,30 @@ const fn owes_all(spec: JobSpec) -> JobSpec {
     JobSpec { owes_all: true, ..spec }
 }
 
-/// What the judge knows of the jobs below.
+const fn shows(spec: JobSpec, shows: &'static [(&'static str, u64)]) -> JobSpec {
+    JobSpec { shows, ..spec }
+}
+
+/// What the judge knows of the jobs below. What each shows is a third of what it showed in an hour of trouble.
 pub const JOBS: [JobSpec; 13] = [
     job("second", "steady", 1_000),
-    job("timed", "steady", 2_000),
-    finishes(job("digest", "long", 2_000)),
+    shows(job("timed", "steady", 2_000), &[("ran.ok", 10), ("ran.timed_out", 10)]),
+    finishes(shows(
+        job("digest", "long", 2_000),
+        &[("ran.ok", 8), ("overlap_skipped", 10)],
+    )),
     job("queued", "long", 2_000),
-    job("replaced", "long", 2_000),
+    shows(job("replaced", "long", 2_000), &[("ran.ok", 10), ("ran.cancelled", 8)]),
     beside(job("parallel", "owed", 1_000)),
     owes_all(job("tally", "owed", 1_000)),
     tried(job("flaky", "tries", 2_000)),
     beside(tried(job("flaky_beside", "tries", 2_000))),
     tried(job("flaky_owed", "tries", 2_000)),
     unled(job("anywhere", "open", 1_000)),
-    unled(job("anywhere_long", "open", 2_000)),
+    unled(shows(
+        job("anywhere_long", "open", 2_000),
+        &[("ran.ok", 8), ("overlap_skipped", 10)],
+    )),
     unled(tried(job("anywhere_flaky", "open", 2_000))),
 ];
 

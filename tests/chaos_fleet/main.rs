@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use run::Options;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// What separates the fleet from others.
 const NAMESPACE: &str = "chaos";
@@ -49,9 +50,32 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    if runtime.block_on(run::run(&options)) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let passed = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            // What was started ends with the run.
+            signal = told_to_stop() => Err(signal),
+            passed = run::run(&options) => Ok(passed),
+        }
+    });
+    match passed {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(signal) => {
+            eprintln!("stopped before its end: nothing is judged");
+            ExitCode::from(128 + signal)
+        }
+    }
+}
+
+/// Waits for a signal that ends a program, and gives its number.
+async fn told_to_stop() -> u8 {
+    let mut interrupt = signal(SignalKind::interrupt()).expect("a handler");
+    let mut terminate = signal(SignalKind::terminate()).expect("a handler");
+    let mut hangup = signal(SignalKind::hangup()).expect("a handler");
+    tokio::select! {
+        _ = interrupt.recv() => 2,
+        _ = terminate.recv() => 15,
+        _ = hangup.recv() => 1,
     }
 }

@@ -1,7 +1,6 @@
 //! Does what is planned, and keeps what the judge must know of it.
 
 use std::fs::File;
-use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
@@ -224,7 +223,7 @@ impl Stage {
     /// Takes back what was done to links, and lets everybody go on.
     pub fn heal(&self) {
         for member in &self.members {
-            let node = member.node();
+            let mut node = member.node();
             node.proxy.heal();
             node.signal(Signal::CONT);
         }
@@ -241,8 +240,8 @@ impl Stage {
             };
             if let Some(status) = status {
                 self.facts().ends.push((life.clone(), now()));
-                // One that is hit before it listens ends by the signal itself.
-                if !(status.success() || matches!(status.signal(), Some(9 | 15))) {
+                self.read();
+                if !self.members[member].node().may_end(status) {
                     self.trouble(format!("{life} ended with {status}"));
                 }
                 return true;

@@ -45,6 +45,8 @@ impl Words {
 /// When it cannot start.
 pub fn run(words: impl Iterator<Item = String>) -> anyhow::Result<()> {
     let words = Words::read(words)?;
+    // One that stands still when the rig dies hears of it by nothing else.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let log = tracing_to(&words.file.with_extension("log"))?;
     let floor = Floor::new(&words.life, &words.file, &words.register)?;
     let beside = tokio::runtime::Builder::new_multi_thread()

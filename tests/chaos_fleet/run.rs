@@ -250,6 +250,14 @@ impl Run {
             .check(troubles.is_empty(), "processes start, stop and end well", 0, || {
                 format!("{troubles:?}")
             });
+        let panics: Vec<_> = self
+            .stage
+            .members
+            .iter()
+            .flat_map(|member| member.node().panics())
+            .collect();
+        self.audit
+            .check(panics.is_empty(), "nobody panics", 0, || panics.join("\n"));
         let mut found = self.audit.slice(lines.clone(), self.register.effects(), cutoff);
         for states in facts.eras.into_iter().chain([states]) {
             for (spec, state) in JOBS.into_iter().zip(&states) {
@@ -314,6 +322,10 @@ impl Run {
             0,
             || format!("{faults} faults and {changes} changes of leaders in {seconds} s"),
         );
+        // Chance has its way with a few ticks.
+        if seconds >= 60 {
+            self.audit.judge_shares();
+        }
         let found = self.audit.findings();
         self.show(&found, &[]);
     }

@@ -258,7 +258,7 @@ struct Paused {
     job: Option<leader_core::JobName>,
     gap: Gap,
     since: At,
-    ends: bool,
+    until: Option<Timestamp>,
     reason: String,
 }
 
@@ -269,7 +269,7 @@ impl Paused {
             job: pause.job.clone(),
             gap: pause.gap,
             since: names.instant(pause.since),
-            ends: pause.until.is_some(),
+            until: pause.until,
             reason: pause.reason.clone(),
         }
     }
@@ -1403,10 +1403,10 @@ enum Reply {
     Replacing,
     Passed,
     Busy,
-    Early,
+    Early(Duration),
     Looked(Open),
     Paused(At),
-    Held(bool),
+    Held(Option<Timestamp>),
     Split(At),
     Gone,
     Moved(At, Option<At>),
@@ -1414,21 +1414,21 @@ enum Reply {
     Adopted(At),
 }
 
-/// What is open, but for how long.
+/// What is open, and for how long.
 #[derive(Debug, PartialEq)]
 struct Open {
-    elsewhere: bool,
-    pausing: Vec<(Option<Minted>, At, u32, Ran)>,
+    silent_in: Option<Duration>,
+    pausing: Vec<(Option<Minted>, At, u32, Ran, Timestamp)>,
 }
 
 impl Open {
     fn of(found: &Found, group: &GroupName, names: &mut Names) -> Self {
         let mut pausing = |run: &Pausing| {
             let (fence, tick) = (names.number(group, run.fence), names.instant(run.tick));
-            (fence, tick, run.tries, run.ran)
+            (fence, tick, run.tries, run.ran, run.again_at)
         };
         Self {
-            elsewhere: found.silent_in.is_some(),
+            silent_in: found.silent_in,
             pausing: found.pausing.iter().map(&mut pausing).collect(),
         }
     }
@@ -1450,10 +1450,10 @@ impl Reply {
             ClaimReply::Replacing => Self::Replacing,
             ClaimReply::Passed => Self::Passed,
             ClaimReply::Busy => Self::Busy,
-            ClaimReply::Early { .. } => Self::Early,
+            ClaimReply::Early { left } => Self::Early(*left),
             ClaimReply::Looked(found) => Self::Looked(Open::of(found, group, names)),
             ClaimReply::Paused { since } => Self::Paused(names.instant(*since)),
-            ClaimReply::Held { until } => Self::Held(until.is_some()),
+            ClaimReply::Held { until } => Self::Held(*until),
             ClaimReply::Split { since } => Self::Split(names.instant(*since)),
             ClaimReply::Gone => Self::Gone,
             ClaimReply::Moved { cursor, waiting } => {
@@ -1527,8 +1527,9 @@ struct Run {
     origin: Origin,
     instance: String,
     tries: u32,
+    claimed_at: Timestamp,
     /// Of one that pauses.
-    last: Option<(Option<Ran>, String)>,
+    last: Option<(Option<Ran>, String, Timestamp)>,
 }
 
 #[derive(Debug, PartialEq)]
@@ -1537,6 +1538,7 @@ struct Record {
     count: u64,
     outcome: Outcome,
     error: String,
+    settled_at: Timestamp,
     run: Run,
 }
 
@@ -1549,7 +1551,8 @@ impl Ledger {
             origin: run.origin,
             instance: run.instance.clone(),
             tries: run.tries,
-            last: run.again_at.map(|_| (run.last, run.error.clone())),
+            claimed_at: run.claimed_at,
+            last: run.again_at.map(|at| (run.last, run.error.clone(), at)),
         });
         let open = open.collect();
         let records = ledger.records.iter().map(|record| Record {
@@ -1557,6 +1560,7 @@ impl Ledger {
             count: record.count,
             outcome: record.outcome,
             error: record.error.clone(),
+            settled_at: record.settled_at,
             run: Run {
                 tick: names.instant(record.last),
                 fence: names.number(group, record.fence),
@@ -1564,6 +1568,7 @@ impl Ledger {
                 origin: record.origin,
                 instance: record.instance.clone(),
                 tries: record.tries,
+                claimed_at: record.claimed_at,
                 last: None,
             },
         });

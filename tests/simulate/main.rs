@@ -107,9 +107,13 @@ fn roam(first: u64, until: Instant) -> Total {
     std::thread::scope(|scope| {
         for _ in 0..cores {
             scope.spawn(|| {
-                while Instant::now() < until {
+                // One at least: a run that has simulated nothing has shown nothing.
+                loop {
                     let report = swarm::simulation(next.fetch_add(1, Ordering::SeqCst)).run();
                     total.lock().unwrap().add(report);
+                    if Instant::now() >= until {
+                        break;
+                    }
                 }
             });
         }

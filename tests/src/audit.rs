@@ -7,6 +7,7 @@ mod bodies;
 mod effects;
 mod ledger;
 mod numbers;
+mod shares;
 #[cfg(test)]
 mod tests;
 
@@ -76,6 +77,8 @@ pub struct JobSpec {
     pub unled: bool,
     /// No tick of it may be missed.
     pub owes_all: bool,
+    /// What its body brings about by itself, and for how many of a hundred due ticks at least, however bad the days are.
+    pub shows: &'static [(&'static str, u64)],
 }
 
 /// A span in which a process stood still.
@@ -147,6 +150,12 @@ pub struct Counts {
     pub outcomes: BTreeMap<String, u64>,
     /// Bodies that returned well, and whose run the ledger has as something else.
     pub unheard: u64,
+    /// By job: ticks that fell due, and how many of them had which outcome.
+    pub of_jobs: BTreeMap<&'static str, (u64, BTreeMap<String, u64>)>,
+    /// Further tries that were started.
+    pub again: u64,
+    /// Bodies that were started in time, and those that were compared with their tick.
+    pub in_time: [u64; 2],
 }
 
 /// The judge.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Audit, Line};
+use super::{Audit, Belief, JobSpec, Line};
 
 /// One body's life.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +20,17 @@ pub(super) struct Body {
     pub(super) until: u64,
     /// What it returned; empty where it did not.
     pub(super) result: String,
+    /// Its end was told, and not only that of its process.
+    told: bool,
     judged: bool,
+    /// Its last poll was compared with the end of its leadership.
+    over: bool,
 }
 
 impl Audit {
     pub(super) fn started(&mut self, line: &Line) {
         self.counts.starts += 1;
+        self.counts.again += u64::from(line.attempt > 1);
         let Some(spec) = self.spec(&line.job) else {
             self.find("only known jobs run", line.at, format!("{line:?}"));
             return;
@@ -41,7 +46,9 @@ impl Audit {
             from: line.at,
             until: u64::MAX,
             result: String::new(),
+            told: false,
             judged: false,
+            over: false,
         });
         if line.tick % spec.period != 0 || line.group != spec.group {
             self.find("a body has a tick of its schedule", line.at, format!("{line:?}"));
@@ -52,8 +59,43 @@ impl Audit {
     pub(super) fn body_ended(&mut self, line: &Line) {
         let of = |body: &&mut Body| body.life == line.life && body.job == line.job && body.fence == line.fence;
         if let Some(body) = self.bodies.iter_mut().find(of) {
-            body.until = line.until;
+            if body.told {
+                let text = format!("{line:?} of {body:?}");
+                self.find("a body ends once", line.at, text);
+                return;
+            }
+            (body.until, body.told) = (line.until, true);
             line.text.clone_into(&mut body.result);
+        }
+    }
+
+    /// Nobody is polled when the leadership is over that he was started in, unless he may finish.
+    fn judge_polls(&mut self) {
+        let (mut cuts, mut found) = (0, Vec::new());
+        let mut bodies = std::mem::take(&mut self.bodies);
+        for body in bodies
+            .iter_mut()
+            .filter(|body| body.told && !body.over && body.until > body.from)
+        {
+            let of =
+                |belief: &&Belief| (&belief.group, &belief.life, belief.term) == (&body.group, &body.life, body.term);
+            let kept = |spec: JobSpec| !spec.unled && !spec.finishes;
+            // Who never believed is found by the start, and who believes on has nothing to fear.
+            let end = self.beliefs.iter().filter(of).map(|belief| belief.until).max();
+            let Some(end) = end.filter(|end| *end != u64::MAX && self.spec(&body.job).is_some_and(kept)) else {
+                continue;
+            };
+            body.over = true;
+            if body.until > end && self.effective(&body.life, body.until) <= end {
+                cuts += 1;
+            } else if body.until > end {
+                found.push((body.until, format!("after {end}: {body:?}")));
+            }
+        }
+        self.bodies = bodies;
+        self.counts.cuts += cuts;
+        for (at, text) in found {
+            self.find("a body is polled in a belief", at, text);
         }
     }
 
@@ -67,7 +109,8 @@ impl Audit {
         for body in &new {
             self.judge_start(body);
         }
-        self.counts.checks += 5 * self.jobs.len() as u64;
+        self.counts.checks += 6 * self.jobs.len() as u64;
+        self.judge_polls();
         self.judge_pairs();
         self.bodies.iter_mut().for_each(|body| body.judged = true);
     }

@@ -19,6 +19,13 @@ pub struct JobState {
     pub passed: Vec<String>,
 }
 
+/// Nanoseconds of a millisecond.
+const MS: i64 = 1_000_000;
+/// How much earlier than its tick a body may seem to begin: the server's clock is read between two looks at ours.
+const EARLY: u64 = 100_000_000;
+/// How late a body is that nothing has held up.
+pub(super) const IN_TIME: u64 = 1_000_000_000;
+
 /// What is not decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending(pub String);
@@ -54,6 +61,11 @@ impl Record {
 }
 
 impl JobState {
+    /// Whether there is anything.
+    fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
     fn number(&self, field: &str) -> Option<i64> {
         self.fields.get(field)?.parse().ok()
     }
@@ -116,6 +128,8 @@ pub(super) struct Ledgers(BTreeMap<String, Last>);
 
 #[derive(Clone, Debug)]
 struct Last {
+    /// When it was read.
+    at: u64,
     since: i64,
     cursor: i64,
     now: i64,
@@ -123,6 +137,17 @@ struct Last {
     pending: Vec<i64>,
     /// How many ticks since its beginning were decided in an earlier era only.
     forgotten: i64,
+}
+
+/// What there is between two looks at one job.
+#[derive(Debug)]
+struct Look<'a> {
+    /// Up to where all was decided at the last look, or since when the job has been known.
+    since: i64,
+    cursor: i64,
+    /// When the last look was, if that was in the same era.
+    read_before: Option<u64>,
+    pending: &'a [i64],
 }
 
 impl Ledgers {
@@ -141,11 +166,22 @@ impl Audit {
     /// Judges what the store keeps of a job, at the end of a slice: all that was told before has been given to [`slice`](Self::slice).
     pub fn judge_ledger(&mut self, spec: JobSpec, state: &JobState) {
         let job = spec.name;
-        if state.fields.is_empty() {
+        self.counts.checks += 6;
+        // An era later.
+        let lost = |last: &Last| {
+            self.losses
+                .iter()
+                .any(|loss| last.at < loss.until && loss.from < state.at)
+        };
+        let known = self.ledgers.0.get(job).filter(|last| !lost(last)).cloned();
+        if let Some(last) = known.filter(|last| state.is_empty() || state.since() != Some(last.since)) {
+            let text = format!("`{job}` began at {}, and now it has {:?}", last.since, state.fields);
+            self.find("a job begins once", 0, text);
+        }
+        if state.is_empty() {
             // Just lost, and nobody has begun anew: there is nothing that could be wrong.
             return;
         }
-        self.counts.checks += 4;
         let (Some(since), Some(cursor)) = (state.since(), state.number("cursor")) else {
             self.find(
                 "due = outcomes + pending",
@@ -167,9 +203,17 @@ impl Audit {
                 self.find("what is owed is not missed", 0, format!("`{job}`: {missed:?}"));
             }
         }
+        let read_before = last.as_ref().map(|last| last.at);
+        let counted = last.as_ref().map(|last| last.outcomes.clone());
         let (open_before, forgotten) = last.map(|last| (last.pending, last.forgotten)).unwrap_or_default();
         let is_new = |tick: i64| before < tick && tick <= cursor || open_before.contains(&tick);
-        let forgotten = forgotten + self.judge_records(spec, state, (before, cursor), is_new, &pending);
+        let look = Look {
+            since: before,
+            cursor,
+            read_before,
+            pending: &pending,
+        };
+        let forgotten = forgotten + self.judge_records(spec, state, &look, is_new, counted.as_ref());
         let due = ticks(spec.period, since, cursor) - forgotten;
         let decided: i64 = outcomes.values().sum();
         if decided + i64::try_from(pending.len()).unwrap_or(0) != due {
@@ -184,6 +228,7 @@ impl Audit {
             .map(|(outcome, count)| (outcome.to_owned(), count))
             .collect();
         let last = Last {
+            at: state.at,
             since,
             cursor,
             now: state.now,
@@ -196,6 +241,8 @@ impl Audit {
 
     fn count_outcomes(&mut self, spec: JobSpec, now: &BTreeMap<&str, i64>, last: Option<&Last>, due: i64) {
         self.counts.due += u64::try_from(due).unwrap_or(0);
+        let of_job = self.counts.of_jobs.entry(spec.name).or_default();
+        of_job.0 += u64::try_from(due).unwrap_or(0);
         for (outcome, count) in now {
             let before = last.and_then(|last| last.outcomes.get(*outcome)).copied().unwrap_or(0);
             if *count < before {
@@ -204,6 +251,8 @@ impl Audit {
             }
             let more = u64::try_from(count - before).unwrap_or(0);
             *self.counts.outcomes.entry((*outcome).to_owned()).or_default() += more;
+            let of_job = self.counts.of_jobs.entry(spec.name).or_default();
+            *of_job.1.entry((*outcome).to_owned()).or_default() += more;
         }
     }
 
@@ -213,16 +262,17 @@ impl Audit {
         &mut self,
         spec: JobSpec,
         state: &JobState,
-        (before, cursor): (i64, i64),
+        look: &Look<'_>,
         is_new: impl Fn(i64) -> bool,
-        pending: &[i64],
+        counted: Option<&BTreeMap<String, i64>>,
     ) -> i64 {
         let job = spec.name;
-        let mut forgotten = 0;
+        let (mut forgotten, pending) = (0, look.pending);
+        let mut recorded = BTreeMap::<&str, i64>::new();
         let mut decided: BTreeSet<i64> = pending.iter().copied().collect();
         let mut runs = BTreeMap::new();
         for line in state.ran.iter().chain(&state.passed) {
-            let Some(record) = Record::read(line) else {
+            let Some((record, outcome)) = Record::read(line).zip(line.split('|').nth(3)) else {
                 self.find("a record can be read", 0, format!("`{job}`: {line}"));
                 continue;
             };
@@ -237,6 +287,9 @@ impl Audit {
                 self.find("a record counts its ticks", 0, format!("`{job}`: {line}"));
             }
             for tick in all {
+                if is_new(tick) {
+                    *recorded.entry(outcome).or_default() += 1;
+                }
                 if !decided.insert(tick) {
                     self.find("a tick has one outcome", 0, format!("`{job}`: {tick} has two: {line}"));
                 }
@@ -245,8 +298,20 @@ impl Audit {
                 runs.insert(record.last, record);
             }
         }
-        let mut tick = before.div_euclid(spec.period) * spec.period + spec.period;
-        while tick <= cursor {
+        // Between two looks at one era, or from its beginning where that is known for certain.
+        if counted.is_some() || !spec.unled {
+            let mut more = state.outcomes();
+            for (outcome, before) in counted.into_iter().flatten() {
+                *more.entry(outcome).or_default() -= before;
+            }
+            more.retain(|_, count| *count != 0);
+            if more != recorded {
+                let text = format!("`{job}`: counted {more:?}, recorded {recorded:?}");
+                self.find("counts and records tell the same", 0, text);
+            }
+        }
+        let mut tick = look.since.div_euclid(spec.period) * spec.period + spec.period;
+        while tick <= look.cursor {
             if !decided.contains(&tick) && self.was_decided_before_a_loss(spec, tick, state.at) {
                 forgotten += 1;
             } else if !decided.contains(&tick) {
@@ -254,7 +319,7 @@ impl Audit {
             }
             tick += spec.period;
         }
-        self.compare(spec, state.at, &runs, is_new, pending);
+        self.compare(spec, state, &runs, is_new, look);
         forgotten
     }
 
@@ -270,21 +335,35 @@ impl Audit {
     fn compare(
         &mut self,
         spec: JobSpec,
-        read: u64,
+        state: &JobState,
         runs: &BTreeMap<i64, Record>,
         is_new: impl Fn(i64) -> bool,
-        pending: &[i64],
+        look: &Look<'_>,
     ) {
-        let job = spec.name;
+        let (job, pending, read) = (spec.name, look.pending, state.at);
         let mut results = BTreeMap::new();
-        let mut found = Vec::new();
+        let (mut found, mut early) = (Vec::new(), Vec::new());
+        let at_of = |tick: i64| read.saturating_add_signed((tick - state.now).saturating_mul(MS));
+        let judged = look.read_before.unwrap_or(0)..read;
         for body in self.bodies.iter().filter(|body| body.job == job) {
             results.insert(body.fence, body.result.clone());
+            if judged.contains(&body.from) {
+                let due = at_of(body.tick);
+                if body.from + EARLY < due {
+                    early.push((body.from, format!("due {due}: {body:?}")));
+                }
+                if body.attempt == 1 {
+                    self.counts.in_time[0] += u64::from(body.from < due + IN_TIME);
+                    self.counts.in_time[1] += 1;
+                }
+            }
             // What another era has of it is not in this one's ledger.
             let mut losses = self.losses.iter();
             let is_of_another =
                 read < body.from || losses.any(|loss| loss.until <= read && loss.parts(body.from, read));
-            if is_new(body.tick) && !is_of_another && !pending.contains(&body.tick) {
+            // A tick that was decided long ago may not be run now.
+            let is_late = look.read_before.is_some_and(|before| before < body.from);
+            if (is_late || is_new(body.tick)) && !is_of_another && !pending.contains(&body.tick) {
                 match runs.get(&body.tick) {
                     Some(record) if body.attempt <= record.tries && body.fence <= record.fence => {}
                     other => found.push((body.from, format!("the ledger has {other:?} of {body:?}"))),
@@ -293,6 +372,9 @@ impl Audit {
         }
         for (at, text) in found {
             self.find("the ledger has every body", at, text);
+        }
+        for (at, text) in early {
+            self.find("no body before its tick", at, text);
         }
         for record in runs.values().filter(|record| is_new(record.last)) {
             let told = results.get(&record.fence).map_or("", String::as_str);

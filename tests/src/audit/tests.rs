@@ -30,6 +30,7 @@ const fn spec(name: &'static str, retries: u32) -> JobSpec {
         finishes: false,
         unled: false,
         owes_all: false,
+        shows: &[],
     }
 }
 
@@ -258,10 +259,44 @@ fn a_body_without_belief_is_seen() {
     finds("a body is started in a belief", lines);
 }
 
+/// A body that goes on when its leader believes no longer, whoever leads then.
+#[test]
+fn a_body_that_goes_on_after_its_leadership_is_seen() {
+    let ends_at = |until: u64| {
+        let mut lines = good();
+        // The end of the second body.
+        (lines[8].at, lines[8].until) = (2_600 * MS, until * MS);
+        lines
+    };
+    none(ends_at(2_500));
+    finds("a body is polled in a belief", ends_at(2_530));
+    // Told in another slice than the loss.
+    let mut audit = audit();
+    let (first, late): (Vec<_>, Vec<_>) = ends_at(2_530).into_iter().partition(|line| line.event != "lost");
+    audit.slice(first, Vec::new(), 2_999 * MS);
+    assert_eq!(
+        rules(&audit.slice(late, Vec::new(), 8 * SECOND)),
+        ["a body is polled in a belief"]
+    );
+    // Who has stood still may have begun that poll before.
+    let mut stopped = self::audit();
+    let (from, until) = (2_450 * MS, 2_525 * MS);
+    stopped.stood_still("a.1", Still { from, until });
+    assert_eq!(judged(stopped, ends_at(2_530)), []);
+    let mut lines = ends_at(2_500);
+    lines.push(lines[8].clone());
+    finds("a body ends once", lines);
+}
+
 #[test]
 fn a_start_that_a_stop_cut_in_two_is_counted() {
     let mut lines = good();
-    lines.extend(body("a.1", "beside", 4_005, (10, 13), 2_000));
+    // It begins, and is polled no more.
+    let begins = |at: u64, fence, tick| {
+        let [start, end] = body("a.1", "beside", at, (10, fence), tick);
+        [start, Line { until: at * MS, ..end }]
+    };
+    lines.extend(begins(4_005, 13, 2_000));
     finds("a body is started in a belief", lines.clone());
     let stopped = || {
         let mut audit = audit();
@@ -274,13 +309,8 @@ fn a_start_that_a_stop_cut_in_two_is_counted() {
     assert_eq!(audit.counts().cuts, 1);
     // Not each time.
     for more in 0..3 {
-        lines.extend(body(
-            "a.1",
-            "beside",
-            4_006 + more,
-            (10, 14 + more),
-            3_000 + 1_000 * i64::try_from(more).unwrap(),
-        ));
+        let tick = 3_000 + 1_000 * i64::try_from(more).unwrap();
+        lines.extend(begins(4_006 + more, 14 + more, tick));
     }
     let found = judged(stopped(), lines);
     assert_eq!(rules(&found), ["hardly any step is cut in two by a stop"]);
@@ -398,7 +428,7 @@ fn ledger() -> JobState {
     let ran = |tick: u32, fence: u32| format!("{tick}|{tick}|1|ran.ok|schedule|{fence}|10|a#1|9|9||1");
     JobState {
         at: 7 * SECOND,
-        now: 4_100,
+        now: 7_000,
         fields: fields
             .iter()
             .map(|(field, value)| ((*field).to_owned(), (*value).to_owned()))
@@ -430,10 +460,11 @@ fn a_good_ledger_passes_and_is_counted() {
 fn a_tick_without_an_outcome_is_seen() {
     let mut state = ledger();
     state.fields.insert("n:ran.ok".to_owned(), "2".to_owned());
-    assert_eq!(judged_ledger(&state), ["due = outcomes + pending"]);
+    let counted = "counts and records tell the same";
+    assert_eq!(judged_ledger(&state), [counted, "due = outcomes + pending"]);
     let mut state = ledger();
     state.passed.clear();
-    assert_eq!(judged_ledger(&state), ["a tick has an outcome"]);
+    assert_eq!(judged_ledger(&state), [counted, "a tick has an outcome"]);
 }
 
 #[test]
@@ -481,7 +512,8 @@ fn a_tick_with_two_outcomes_is_seen() {
     state
         .passed
         .push("3000|3000|1|overlap_skipped|schedule|0|10|a#1|9|9||0".to_owned());
-    assert_eq!(judged_ledger(&state), ["a tick has one outcome"]);
+    let found = judged_ledger(&state);
+    assert_eq!(found, ["a tick has one outcome", "counts and records tell the same"]);
     let mut state = ledger();
     state.passed = vec!["4000|4000|2|missed.skipped|schedule|0|10|a#1|9|9||0".to_owned()];
     assert_eq!(judged_ledger(&state), ["a record counts its ticks"]);
@@ -489,14 +521,21 @@ fn a_tick_with_two_outcomes_is_seen() {
 
 #[test]
 fn a_ledger_that_contradicts_a_body_is_seen() {
+    let counted = |state: &mut JobState, outcome: &str, count: &str| {
+        state.fields.insert(format!("n:{outcome}"), count.to_owned());
+    };
     let mut state = ledger();
     state.ran[1] = state.ran[1].replace("ran.ok", "ran.error");
+    counted(&mut state, "ran.ok", "2");
+    counted(&mut state, "ran.error", "1");
     assert_eq!(judged_ledger(&state), ["the ledger has what the body told"]);
     let mut state = ledger();
     state.ran.remove(1);
     state
         .passed
         .push("2000|2000|1|missed.skipped|schedule|0|10|a#1|9|9||0".to_owned());
+    counted(&mut state, "ran.ok", "2");
+    counted(&mut state, "missed.skipped", "2");
     assert_eq!(judged_ledger(&state), ["the ledger has every body"]);
     // What was begun before the store forgot, and what was begun after this was read, is in another ledger.
     for (lost, at) in [(Some(2_500), 7_000), (None, 2_050)] {
@@ -507,9 +546,132 @@ fn a_ledger_that_contradicts_a_body_is_seen() {
         }
         audit.slice(good(), Vec::new(), 8 * SECOND);
         state.at = at * MS;
+        state.now = i64::try_from(at).unwrap();
         audit.judge_ledger(JOBS[0], &state);
         assert_eq!(rules(&audit.findings()), [""; 0]);
     }
+}
+
+/// A job that begins anew owes nothing of what was before: only a store that has forgotten is an excuse.
+#[test]
+fn a_job_that_begins_again_is_seen_unless_the_store_lost_it() {
+    let judged = |second: JobState, lost: Option<u64>| {
+        let mut audit = audit();
+        let mut lines = good();
+        lines.extend(body("b.1", "beat", 9_100, (20, 31), 9_000));
+        audit.slice(lines, Vec::new(), 8 * SECOND);
+        audit.judge_ledger(JOBS[0], &ledger());
+        if let Some(at) = lost {
+            let (from, until) = (at * MS, (at + 1) * MS);
+            audit.lost(Loss { from, until });
+        }
+        audit.judge_ledger(JOBS[0], &second);
+        rules(&audit.findings())
+    };
+    let mut anew = JobState {
+        at: 9 * SECOND,
+        now: 9_100,
+        ..JobState::default()
+    };
+    assert_eq!(judged(anew.clone(), None), ["a job begins once"]);
+    assert_eq!(judged(anew.clone(), Some(8_000)), [""; 0]);
+    let fields = [("since", "8500"), ("cursor", "8500")];
+    anew.fields
+        .extend(fields.map(|(field, value)| (field.to_owned(), value.to_owned())));
+    assert_eq!(judged(anew.clone(), None), ["a job begins once"]);
+    assert_eq!(judged(anew.clone(), Some(8_000)), [""; 0]);
+    // One that was lost before the first look is known again since.
+    assert_eq!(judged(anew, Some(6_000)), ["a job begins once"]);
+}
+
+#[test]
+fn a_count_that_no_record_has_is_seen() {
+    let mut state = ledger();
+    state.fields.insert("n:ran.ok".to_owned(), "2".to_owned());
+    state.fields.insert("n:ran.error".to_owned(), "1".to_owned());
+    assert_eq!(judged_ledger(&state), ["counts and records tell the same"]);
+    // Of what was decided since the last look.
+    let mut audit = audit();
+    audit.slice(good(), Vec::new(), 8 * SECOND);
+    audit.judge_ledger(JOBS[0], &ledger());
+    let mut later = ledger();
+    (later.at, later.now) = (9 * SECOND, 6_100);
+    later.fields.insert("cursor".to_owned(), "6000".to_owned());
+    later.fields.insert("n:missed.skipped".to_owned(), "3".to_owned());
+    let passed = |outcome: &str| format!("5000|6000|2|{outcome}|schedule|0|10|a#1|9|9||0");
+    later.passed.insert(0, passed("missed.skipped"));
+    audit.judge_ledger(JOBS[0], &later);
+    assert_eq!(audit.findings(), []);
+    later.fields.insert("cursor".to_owned(), "8000".to_owned());
+    later.fields.insert("n:missed.skipped".to_owned(), "5".to_owned());
+    later
+        .passed
+        .insert(0, passed("paused").replace("5000|6000", "7000|8000"));
+    audit.judge_ledger(JOBS[0], &later);
+    assert_eq!(rules(&audit.findings()), ["counts and records tell the same"]);
+}
+
+#[test]
+fn a_body_of_a_tick_that_was_decided_long_ago_is_seen() {
+    let mut audit = audit();
+    audit.slice(good(), Vec::new(), 8 * SECOND);
+    audit.judge_ledger(JOBS[0], &ledger());
+    // The tick 4 was skipped.
+    let lines = body("b.1", "beat", 8_500, (20, 41), 4_000).to_vec();
+    audit.slice(lines, Vec::new(), 9 * SECOND);
+    audit.judge_ledger(
+        JOBS[0],
+        &JobState {
+            at: 9 * SECOND,
+            now: 9_000,
+            ..ledger()
+        },
+    );
+    assert_eq!(rules(&audit.findings()), ["the ledger has every body"]);
+}
+
+#[test]
+fn a_body_before_its_tick_is_seen() {
+    // Read at the instant 7 s, which is the server's 4.1 s or later.
+    let judged = |now| {
+        let mut audit = audit();
+        audit.slice(good(), Vec::new(), 8 * SECOND);
+        audit.judge_ledger(JOBS[0], &JobState { now, ..ledger() });
+        rules(&audit.findings())
+    };
+    assert_eq!(judged(6_900), [""; 0]);
+    assert_eq!(judged(6_750), ["no body before its tick"; 3]);
+}
+
+#[test]
+fn a_fleet_that_hardly_does_anything_is_seen() {
+    let judged = |shows, change: fn(&mut Counts)| {
+        let mut audit = Audit::new(&[JobSpec { shows, ..JOBS[2] }], &[]);
+        audit.counts.starts = 100;
+        audit.counts.again = 20;
+        audit.counts.in_time = [60, 80];
+        let outcomes = BTreeMap::from([("ran.ok".to_owned(), 30), ("ran.timed_out".to_owned(), 3)]);
+        audit.counts.of_jobs.insert("tried", (100, outcomes));
+        change(&mut audit.counts);
+        audit.judge_shares();
+        rules(&audit.findings())
+    };
+    assert_eq!(judged(&[("ran.ok", 30), ("ran.timed_out", 3)], |_| ()), [""; 0]);
+    assert_eq!(judged(&[("ran.ok", 31)], |_| ()), ["each job does what it is for"]);
+    assert_eq!(
+        judged(&[("ran.timed_out", 4)], |_| ()),
+        ["each job does what it is for"]
+    );
+    assert_eq!(
+        judged(&[("ran.ok", 30)], |counts| counts.of_jobs.clear()),
+        ["each job does what it is for"]
+    );
+    assert_eq!(judged(&[], |counts| counts.again = 4), ["what fails is tried again"]);
+    assert_eq!(judged(&[], |counts| counts.unheard = 17), ["results are heard"]);
+    assert_eq!(
+        judged(&[], |counts| counts.in_time = [39, 80]),
+        ["most bodies begin with their ticks"]
+    );
 }
 
 #[test]

@@ -26,13 +26,29 @@ pub(super) struct Control {
     acts: VecDeque<Act>,
 }
 
+/// Instants as Redis keeps them.
+fn in_whole_millis(deed: Deed) -> Deed {
+    let whole = |at: Timestamp| Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
+    match deed {
+        Deed::Pause { gap, until } => Deed::Pause {
+            gap,
+            until: until.map(whole),
+        },
+        Deed::Backfill { from, to } => Deed::Backfill {
+            from: whole(from),
+            to: whole(to),
+        },
+        other => other,
+    }
+}
+
 pub(super) fn act(data: &mut Data, request: ActRequest, time: Time<'_>) -> Acted {
     let group = data.groups.entry(request.group).or_default();
     let job = request.job.map(|job| group.coverage.goes_on_as(&job));
     let control = &mut group.control;
     control.drop_ended(time);
-    let (by, reason) = (request.by, request.reason);
-    let untimely = match request.deed {
+    let (by, reason, deed) = (request.by, request.reason, in_whole_millis(request.deed));
+    let untimely = match deed {
         Deed::Pause { until, .. } => until.is_some_and(|until| until <= time.wall),
         Deed::Backfill { to, .. } => to > time.wall,
         _ => false,
@@ -41,10 +57,10 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time<'_>) -> Acted
         return Acted::Untimely { now: time.wall };
     }
     let open = control.requests.len();
-    if matches!(request.deed, Deed::Trigger | Deed::Backfill { .. }) && open >= OPEN_REQUESTS {
+    if matches!(deed, Deed::Trigger | Deed::Backfill { .. }) && open >= OPEN_REQUESTS {
         return Acted::Full { open };
     }
-    let exists = match request.deed {
+    let exists = match deed {
         Deed::Resume => control.pauses.contains_key(&job),
         Deed::Cancel { request } => control.requests.contains_key(&request),
         Deed::Trigger | Deed::Backfill { .. } => job.is_some(),
@@ -53,7 +69,7 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time<'_>) -> Acted
     if !exists {
         return Acted::Nothing;
     }
-    match request.deed {
+    match deed {
         Deed::Trigger | Deed::Backfill { .. } => time.grows(),
         // What is there is taken away first, whether anything is.
         _ => time.frees(),
@@ -76,7 +92,7 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time<'_>) -> Acted
         };
         control.requests.insert(number, wish);
     };
-    match request.deed {
+    match deed {
         Deed::Pause { gap, until } => {
             let pause = Pause {
                 number,
@@ -107,7 +123,7 @@ pub(super) fn act(data: &mut Data, request: ActRequest, time: Time<'_>) -> Acted
             control.requests.remove(&request);
         }
     }
-    let (deed, job) = (request.deed, job.clone());
+    let (deed, job) = (deed, job.clone());
     control.acts.push_front(Act {
         number,
         at,
