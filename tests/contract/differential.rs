@@ -1012,6 +1012,11 @@ impl<'a> Pair<'a> {
             1 => wishes.iter().map(|wish| wish.number).min().unwrap_or(0),
             _ => u64::MAX,
         };
+        let since = if self.choice.chance(10) {
+            self.number.saturating_sub(3)
+        } else {
+            0
+        };
         if impatient || wishes.iter().any(|wish| wish.retried.is_some()) {
             self.pass(OVER);
         }
@@ -1024,6 +1029,7 @@ impl<'a> Pair<'a> {
                 term,
                 known: 0,
                 claiming,
+                since,
                 silence: if impatient { INSTANT } else { LONG },
                 patience: if impatient { INSTANT } else { LONG },
                 connected: if connected { LONG } else { Duration::ZERO },

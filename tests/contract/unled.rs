@@ -15,6 +15,7 @@ on_each_store!(
     a_leader_and_its_lease_have_no_say,
     processes_are_told_apart_by_their_holder_and_not_by_their_numbers,
     a_claim_that_is_given_up_is_found_by_its_own_process_alone,
+    a_run_of_an_engine_that_is_gone_is_lost_by_its_silence,
     an_expired_run_is_taken_again_under_a_higher_fence,
     a_sign_of_life_says_whose_the_run_is,
     who_was_cut_off_may_still_tell_what_is_dead,
@@ -135,6 +136,31 @@ async fn a_claim_that_is_given_up_is_found_by_its_own_process_alone(bench: Bench
     bench.win(&holder("a"), UNLED, own).await;
     let ledger = bench.ledger("job").await;
     assert_eq!(ledger.counts.get(&Outcome::Ran(Ran::NotStarted)), Some(&1));
+}
+
+/// The engine that has claimed it has panicked: its body may have begun, and may still hold a thread.
+async fn a_run_of_an_engine_that_is_gone_is_lost_by_its_silence(bench: Bench) {
+    let a = holder("a");
+    let cursor = bench.cursor(&a, UNLED, "job").await;
+    let tick = after(cursor, 1);
+    let fence = bench.win(&a, UNLED, claim("job", 7, cursor, tick, Want::Run)).await;
+    let look = |number, silence| ClaimBatch {
+        claiming: number,
+        since: 7,
+        silence,
+        ..bench.batch(&a, UNLED, vec![claim("job", number, tick, tick, Want::Look)])
+    };
+    let ClaimReply::Looked(found) = reply(&bench, look(8, LONG)).await else {
+        panic!("not looked");
+    };
+    assert!(found.silent_in.is_some_and(|left| left > COARSE), "{found:?}");
+    assert_eq!(bench.ledger("job").await.open.len(), 1);
+    tokio::time::sleep(2 * SILENCE).await;
+    let looked = reply(&bench, look(9, SILENCE)).await;
+    assert_eq!(looked, ClaimReply::Looked(Found::default()));
+    let ledger = bench.ledger("job").await;
+    assert_eq!(ledger.counts, [(Outcome::Ran(Ran::Lost), 1)].into());
+    assert_eq!(bench.settle("job", fence, Ran::Ok).await, Settled::Fenced);
 }
 
 async fn an_expired_run_is_taken_again_under_a_higher_fence(bench: Bench) {

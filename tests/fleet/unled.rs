@@ -490,6 +490,15 @@ async fn an_engine_that_panics_takes_no_old_claim_for_a_new_one(ground: Ground) 
         played[0].scheduled_at < played[1].scheduled_at && played[0].fence < played[1].fence,
         "{played:?}"
     );
+    // It had begun, and nobody knows how far it came.
+    let first = played[0].scheduled_at;
+    let outcome = async || {
+        let ledger = alone.ledger("anywhere").await.unwrap();
+        let mut records = ledger.records.into_iter();
+        records.find(|record| record.last == first).map(|record| record.outcome)
+    };
+    eventually(SOON, "its outcome", || async { outcome().await.is_some() }).await;
+    assert_eq!(outcome().await, Some(Outcome::Ran(Ran::Lost)));
     accounted_for(&alone, "anywhere").await;
     alone.shutdown().await;
 }

@@ -17,9 +17,10 @@ impl Group {
     }
 }
 
-/// Whether a run was begun by the asker, in the present term; without terms, by its process.
+/// Whether a run was begun by the asker, in the present term; without terms, by its process and not by an engine of it that is gone.
 pub(super) fn is_own(run: &OpenRun, batch: &ClaimBatch) -> bool {
-    run.term == batch.term && (batch.term != UNLED || run.holder == batch.holder)
+    let own = run.holder == batch.holder && run.number > batch.since;
+    run.term == batch.term && (batch.term != UNLED || own)
 }
 
 /// For how long the asker would have heard of a run. The trust in one without a leader is over when the store has heard nothing for so
