@@ -187,8 +187,8 @@ fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
         | Mutant::StaleCampaign
         | Mutant::RenewWithoutComparing
         | Mutant::StepDownUnanswered
-        | Mutant::EarlyTimer => ("elections", elections, 1),
-        Mutant::RenewalAcquires => ("elections", elections, 1),
+        | Mutant::EarlyTimer
+        | Mutant::RenewalAcquires => ("elections", elections, 1),
         Mutant::NeverLooksAgain => ("standing", standing, 1),
         Mutant::NoBirthMark => ("forgetful", forgetful, 1),
         Mutant::YoungServerIgnored => ("forgetful", forgetful, 134),

@@ -168,12 +168,12 @@ impl Audit {
         let job = spec.name;
         self.counts.checks += 6;
         // An era later.
-        let lost = |last: &Last| {
+        let era_ended = |last: &Last| {
             self.losses
                 .iter()
                 .any(|loss| last.at < loss.until && loss.from < state.at)
         };
-        let known = self.ledgers.0.get(job).filter(|last| !lost(last)).cloned();
+        let known = self.ledgers.0.get(job).filter(|last| !era_ended(last)).cloned();
         if let Some(last) = known.filter(|last| state.is_empty() || state.since() != Some(last.since)) {
             let text = format!("`{job}` began at {}, and now it has {:?}", last.since, state.fields);
             self.find("a job begins once", 0, text);
