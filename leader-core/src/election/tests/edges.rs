@@ -239,3 +239,64 @@ fn the_highest_term_seen_is_known() {
         assert_eq!(bench.election.known(), known);
     }
 }
+
+/// A search takes states that tell the same for one: none that goes on differently may.
+#[cfg(feature = "testing")]
+#[test]
+fn states_that_differ_in_a_flag_tell_different_marks() {
+    use crate::election::marks::Mark;
+    use crate::election::state::{Draining, State};
+
+    fn marks(election: &Election) -> String {
+        let mut text = String::new();
+        election.marks(&mut |mark: Mark<'_>| text.push_str(&format!("{mark:?};")));
+        text
+    }
+    let flag = |set: u8, which: u8| set & (1 << which) != 0;
+    let mut told = std::collections::BTreeSet::new();
+    for set in 0..16 {
+        let mut bench = Bench::new();
+        let election = &mut bench.election;
+        (election.campaigning, election.stopping) = (flag(set, 0), flag(set, 1));
+        // That a vacancy was left to others up to the beginning of time is told by the flag alone.
+        (election.abandoned, election.yielded) = (flag(set, 2), flag(set, 3).then_some(Moment::ZERO));
+        told.insert(marks(&bench.election));
+    }
+    assert_eq!(told.len(), 16);
+    told.clear();
+    for set in 0..16 {
+        let mut bench = Bench::leading(5);
+        let (now, flight) = (bench.now, bench.election.flight(bench.now));
+        let State::Leading(belief) = &mut bench.election.state else {
+            unreachable!("it leads")
+        };
+        (belief.told, belief.asked) = (flag(set, 0), flag(set, 1));
+        belief.flight = flag(set, 2).then_some(flight);
+        belief.draining = flag(set, 3).then_some(Draining {
+            since: now,
+            bound: now,
+            reason: Lost::Shutdown,
+        });
+        // The first mark of the belief: what its parts tell besides must not be what tells it apart.
+        let all = marks(&bench.election);
+        told.insert(all.split(';').skip(8).take(1).collect::<String>());
+    }
+    assert_eq!(told.len(), 16, "{told:?}");
+    // Each state has a kind of its own; a release has two.
+    told.clear();
+    let mut bench = Bench::new();
+    let mut kind = |election: &Election| told.insert(marks(election).split(';').skip(7).take(1).collect::<String>());
+    assert!(kind(&bench.election));
+    bench.campaigned(0);
+    assert!(kind(&bench.election));
+    let mut bench = Bench::leading(5);
+    assert!(kind(&bench.election));
+    bench.election.abandon(bench.now, Lost::Shutdown);
+    let attempt = bench.releasing();
+    assert!(kind(&bench.election));
+    bench.reply(attempt, Reply::Failed);
+    assert!(kind(&bench.election));
+    bench.election.step_down(bench.now, StepDown::Shutdown);
+    bench.after(ms(5000)).timeout();
+    assert!(bench.election.is_stopped() && kind(&bench.election));
+}
