@@ -201,12 +201,11 @@ fn a_candidate_that_stops_waits_for_its_campaign_and_for_nothing_else() {
         let attempt = bench.campaigned(0);
         bench.election.step_down(bench.now, StepDown::Shutdown);
         assert_eq!(bench.commands(), []);
-        match reply {
-            Some(reply) => bench.reply(attempt, reply),
-            None => {
-                bench.after(ms(250));
-                bench.election.handle_timeout(bench.now);
-            }
+        if let Some(reply) = reply {
+            bench.reply(attempt, reply);
+        } else {
+            bench.after(ms(250));
+            bench.election.handle_timeout(bench.now);
         }
         assert_eq!(bench.commands(), [Command::Stopped]);
     }
@@ -231,9 +230,8 @@ fn the_highest_term_seen_is_known() {
         (acquired(12), 12),
     ] {
         bench.election.look_again(bench.now);
-        let attempt = match bench.timeout()[..] {
-            [Command::Campaign { attempt, .. }] => attempt,
-            ref other => panic!("{other:?}"),
+        let [Command::Campaign { attempt, .. }] = bench.timeout()[..] else {
+            panic!("no campaign")
         };
         bench.reply(attempt, reply);
         assert_eq!(bench.election.known(), known);
@@ -248,9 +246,9 @@ fn states_that_differ_in_a_flag_tell_different_marks() {
     use crate::election::state::{Draining, State};
 
     fn marks(election: &Election) -> String {
-        let mut text = String::new();
-        election.marks(&mut |mark: Mark<'_>| text.push_str(&format!("{mark:?};")));
-        text
+        let mut all = Vec::new();
+        election.marks(&mut |mark: Mark<'_>| all.push(format!("{mark:?}")));
+        all.join(";")
     }
     let flag = |set: u8, which: u8| set & (1 << which) != 0;
     let mut told = std::collections::BTreeSet::new();

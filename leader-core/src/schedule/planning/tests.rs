@@ -315,7 +315,9 @@ fn looks_that_follow_each_other_closely_confirm_a_step() {
 #[test]
 fn a_clock_that_stands_does_it_to_the_end_and_is_slewed_after_that() {
     let mut clock = at_noon();
-    [1, 2, 3].map(|second| sample(&mut clock, second, -60));
+    for second in [1, 2, 3] {
+        sample(&mut clock, second, -60);
+    }
     let stands_at = clock.at(moment(3));
     // A second is missing still: one that did not stand already would be slewed over it.
     sample(&mut clock, 62, -60);

@@ -256,8 +256,12 @@ fn a_newcomer_is_vouched_for_by_half_of_the_fleet() {
 fn every_step_begins_the_wait_for_the_fleet_anew() {
     let mut instance = Instance::new(false);
     instance.sample(0, 0);
-    [1, 2, 3].map(|at| instance.sample(at, 3600));
-    [10, 11, 12].map(|at| instance.sample(at, 7200));
+    for at in [1, 2, 3] {
+        instance.sample(at, 3600);
+    }
+    for at in [10, 11, 12] {
+        instance.sample(at, 7200);
+    }
     instance.judged(21, &[0, 0]);
     assert!(instance.holds(), "the second step is nine seconds old");
     instance.judged(22, &[0, 0]);
@@ -268,7 +272,9 @@ fn every_step_begins_the_wait_for_the_fleet_anew() {
 fn after_a_dispute_a_leap_waits_as_after_a_step() {
     let mut instance = Instance::new(false);
     instance.sample(0, 0);
-    [1, 2, 3].map(|at| instance.sample(at, 3600));
+    for at in [1, 2, 3] {
+        instance.sample(at, 3600);
+    }
     instance.judged(6, &[-3600, -3600]);
     assert_eq!(instance.judged(7, &[0, 0]), Some(Change::Agreed));
     instance.judged(16, &[0, 0]);
