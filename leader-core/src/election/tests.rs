@@ -5,6 +5,8 @@ use crate::clock::Moment;
 use crate::timing::Timing;
 use std::time::Duration;
 
+mod edges;
+
 const fn ms(value: u64) -> Duration {
     Duration::from_millis(value)
 }

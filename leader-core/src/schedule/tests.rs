@@ -911,3 +911,20 @@ proptest! {
         prop_assert_eq!(text.parse::<Schedule>().unwrap(), schedule);
     }
 }
+
+/// The search backwards begins at the end of a listed year, wherever it is asked from in one that is not listed.
+#[test]
+fn years_that_are_not_listed_are_passed_over_backwards() {
+    let schedule = Schedule::cron("0 0 12 15 6 * 2026,2030").unwrap();
+    for (from, expected) in [
+        ("2026-06-15T11:59:59Z", None),
+        ("2026-12-31T23:59:59Z", Some("2026-06-15T12:00:00Z")),
+        ("2027-01-01T00:00:00Z", Some("2026-06-15T12:00:00Z")),
+        ("2029-12-31T23:59:59Z", Some("2026-06-15T12:00:00Z")),
+        ("2030-01-01T00:00:00Z", Some("2026-06-15T12:00:00Z")),
+        ("2030-12-31T23:59:59Z", Some("2030-06-15T12:00:00Z")),
+        ("2031-01-01T00:00:00Z", Some("2030-06-15T12:00:00Z")),
+    ] {
+        assert_eq!(schedule.prev(at(from)), expected.map(at), "{from}");
+    }
+}

@@ -227,4 +227,53 @@ mod tests {
         assert!(!StoreError::refused("NOAUTH").is_transient());
         assert!(!StoreError::config("x").is_transient());
     }
+
+    /// Whoever is refused for what it has asked alone may go on with other questions; signs of life are stopped by the rest.
+    #[test]
+    fn what_is_refused_to_everybody_is_not_of_the_question() {
+        for (error, expected) in [
+            (StoreError::refused("WRONGTYPE"), true),
+            (StoreError::refused("NOPERM"), true),
+            (StoreError::refused("ERR"), true),
+            (StoreError::refused("OOM"), false),
+            (StoreError::refused("MISCONF"), false),
+            (StoreError::refused("NOAUTH"), false),
+            (StoreError::refused("WRONGPASS"), false),
+            (StoreError::refused("LOADING"), false),
+            (StoreError::refused("READONLY"), false),
+            (StoreError::timed_out(), false),
+            (StoreError::protocol(), false),
+            (StoreError::config("x"), false),
+        ] {
+            assert_eq!(error.is_of_the_question(), expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn each_code_has_advice_of_its_own() {
+        let codes = [
+            "NOAUTH",
+            "WRONGPASS",
+            "NOPERM",
+            "DENIED",
+            "READONLY",
+            "MASTERDOWN",
+            "NOREPLICAS",
+            "LOADING",
+            "OOM",
+            "MISCONF",
+            "BUSY",
+            "CLUSTERDOWN",
+            "MOVED",
+            "WRONGTYPE",
+        ];
+        let advice: std::collections::BTreeSet<_> = codes.iter().map(|code| advice_on(code).unwrap()).collect();
+        assert_eq!(advice.len(), codes.len());
+        for code in ["ASK", "CROSSSLOT"] {
+            assert_eq!(advice_on(code), advice_on("MOVED"));
+        }
+        assert_eq!(advice_on("ERR"), None);
+        let error = StoreError::config("set a URL");
+        assert!(error.to_string().contains("set a URL"), "{error}");
+    }
 }

@@ -55,3 +55,28 @@ pub struct Found {
     /// The runs that pause.
     pub pausing: Vec<Pausing>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pause_is_twice_the_one_before_it_up_to_the_longest() {
+        let seconds = Duration::from_secs;
+        let further = Further {
+            retries: 4,
+            first: seconds(2),
+            most: seconds(10),
+        };
+        let pauses = [0, 1, 2, 3, 4, 5].map(|tries| further.pause(tries));
+        let expected = [Some(2), Some(2), Some(4), Some(8), Some(10), None].map(|pause| pause.map(seconds));
+        assert_eq!(pauses, expected);
+        let often = Further {
+            retries: u32::MAX,
+            ..further
+        };
+        assert_eq!([32, 33, 1000].map(|tries| often.pause(tries)), [Some(seconds(10)); 3]);
+        let never = Further { retries: 0, ..further };
+        assert_eq!(never.pause(1), None);
+    }
+}

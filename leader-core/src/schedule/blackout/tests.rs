@@ -224,3 +224,75 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn ranges_that_end_before_they_begin_are_named_and_no_others() {
+    let (one, two) = (date(2026, 3, 2), date(2026, 3, 3));
+    let (noon, one_o_clock) = (at("2026-03-02T12:00:00Z"), at("2026-03-02T13:00:00Z"));
+    let fine = Calendar::new()
+        .day(one)
+        .days(one, two)
+        .between(noon, noon)
+        .between(noon, one_o_clock);
+    assert_eq!(fine.reversed(), [""; 0]);
+    let reversed = fine.days(two, one).between(one_o_clock, noon).reversed();
+    assert_eq!(
+        reversed,
+        [
+            "the days from 2026-03-03 to 2026-03-02",
+            "the span from 2026-03-02T13:00:00Z to 2026-03-02T12:00:00Z",
+        ]
+    );
+}
+
+#[test]
+fn days_can_be_collected() {
+    let days = [date(2026, 3, 2), date(2026, 12, 25)];
+    let by_hand = Calendar::new().day(days[0]).day(days[1]);
+    assert_eq!(days.into_iter().collect::<Calendar>(), by_hand);
+    let mut extended = Calendar::new().day(days[0]);
+    extended.extend([days[1]]);
+    assert_eq!(extended, by_hand);
+}
+
+/// The search for a stretch of open ticks begins and ends at these.
+#[test]
+fn spans_are_found_from_between_them() {
+    let hour = |hour: u8| at(&format!("2026-03-02T{hour:02}:00:00Z"));
+    let calendar = Calendar::new().between(hour(2), hour(3)).between(hour(8), hour(9));
+    let blackouts = Blackouts::new([("upkeep", &calendar)], &zone("UTC"));
+    for (at, begins_after, ended_before) in [
+        (hour(1), Some(hour(2)), None),
+        (hour(3), Some(hour(8)), Some(hour(3))),
+        (hour(5), Some(hour(8)), Some(hour(3))),
+        (hour(9), None, Some(hour(9))),
+        (hour(23), None, Some(hour(9))),
+    ] {
+        assert_eq!(blackouts.begins_after(at), begins_after, "{at}");
+        assert_eq!(blackouts.ended_before(at), ended_before, "{at}");
+        assert_eq!(blackouts.span_at(at), None, "{at}");
+    }
+    // One that has begun is none that begins.
+    assert_eq!(blackouts.begins_after(hour(2)), Some(hour(8)));
+    assert_eq!(blackouts.span_at(hour(2)), Some((hour(2), hour(3))));
+}
+
+#[test]
+fn what_covers_nothing_is_empty() {
+    assert!(Blackouts::default().is_empty());
+    let noon = at("2026-03-02T12:00:00Z");
+    let nothing = Calendar::new().between(noon, noon);
+    assert!(Blackouts::new([("upkeep", &nothing)], &zone("UTC")).is_empty());
+    let day = Calendar::new().day(date(2026, 3, 2));
+    assert!(!Blackouts::new([("upkeep", &day)], &zone("UTC")).is_empty());
+}
+
+#[test]
+fn calendars_go_along_into_another_zone() {
+    let day = Calendar::new().day(date(2026, 3, 2));
+    let in_utc = Blackouts::new([("upkeep", &day)], &zone("UTC"));
+    let in_berlin = in_utc.in_zone(&zone("Europe/Berlin"));
+    assert_eq!(in_berlin, Blackouts::new([("upkeep", &day)], &zone("Europe/Berlin")));
+    assert_ne!(in_berlin, in_utc);
+    assert_eq!(in_berlin.in_zone(&zone("UTC")), in_utc);
+}

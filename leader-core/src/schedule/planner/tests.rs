@@ -477,3 +477,17 @@ fn a_wait_that_is_told_again_changes_nothing() {
         "a job that is not planned"
     );
 }
+
+/// The end of a run calls for a look only where somebody waits for it.
+#[test]
+fn the_end_of_a_run_wakes_nobody_who_does_not_wait_for_it() {
+    let mut planner = planner("10s", Missed::Latest, "12:00:00", None);
+    planner.ended(0, at("12:00:05"));
+    assert_eq!(planner.next_wake(), Some(at("12:00:10")));
+    // A decision is under way, and brings a look of its own.
+    assert_eq!(steps(&mut planner, "12:00:10").len(), 1);
+    planner.look_when_ended(0, at("12:00:20"));
+    assert_eq!(steps(&mut planner, "12:00:20").len(), 1);
+    planner.ended(0, at("12:00:21"));
+    assert_eq!(planner.next_wake(), None);
+}

@@ -100,4 +100,14 @@ mod tests {
         assert_eq!(planner.next_due(0, at(20)), Some(at(30)));
         assert!(planner.is_tick(0, at(20)) && !planner.is_tick(0, at(21)));
     }
+
+    #[test]
+    fn a_change_that_another_has_made_is_withdrawn() {
+        let mut planner = planned();
+        planner.change(0, Change::AtOnce);
+        planner.withdraw_change(0);
+        assert!(due(&mut planner, 5).is_empty());
+        assert_eq!(planner.next_wake(), Some(at(10)));
+        planner.withdraw_change(7);
+    }
 }

@@ -300,3 +300,37 @@ fn the_ends_of_time_are_no_trap() {
         }
     }
 }
+
+/// One that is sent when the answer before it has come is another look, however near.
+#[test]
+fn looks_that_follow_each_other_closely_confirm_a_step() {
+    let mut clock = at_noon();
+    let mut look = |from: u64| {
+        let server = noon(60) + SignedDuration::from_millis(i64::try_from(from).unwrap());
+        clock.sample(millis(from), millis(from + 100), server)
+    };
+    assert_eq!([1000, 1100, 1200].map(&mut look), [false, false, true]);
+}
+
+#[test]
+fn a_clock_that_stands_does_it_to_the_end_and_is_slewed_after_that() {
+    let mut clock = at_noon();
+    for second in [1, 2, 3] {
+        sample(&mut clock, second, -60);
+    }
+    let stands_at = clock.at(moment(3));
+    // A second is missing still: one that did not stand already would be slewed over it.
+    sample(&mut clock, 62, -60);
+    for at in [62_200, 62_600, 62_900] {
+        assert_eq!(clock.at(millis(at)), stands_at, "{at}");
+    }
+    // It goes on, and an error that is found then is slewed away as any other: a second within fifty.
+    sample(&mut clock, 70, -59);
+    let late = |clock: &PlanningClock, second: u64| {
+        let store = noon(i64::try_from(second).unwrap() - 59);
+        store.duration_since(clock.at(moment(second))).as_millis()
+    };
+    assert!((900..=1100).contains(&late(&clock, 70)), "{}", late(&clock, 70));
+    assert!((400..=600).contains(&late(&clock, 95)), "{}", late(&clock, 95));
+    assert!(late(&clock, 125) <= 5, "{}", late(&clock, 125));
+}

@@ -237,3 +237,70 @@ fn a_newcomer_with_a_wrong_clock_asks_the_others() {
     assert!(matches!(believer.judged(1, &[3600, 0]), Some(Change::Disputed(_))));
     assert!(believer.holds());
 }
+
+#[test]
+fn a_newcomer_is_vouched_for_by_half_of_the_fleet() {
+    // Itself and another: one of two is right.
+    let mut second = Instance::new(false);
+    second.sample(0, -3600);
+    second.judged(1, &[0]);
+    assert_eq!((second.holds(), second.shows(1)), (false, -3600));
+    // Both are wrong, each in its own way: neither knows anything.
+    let mut lost = Instance::new(false);
+    lost.sample(0, -3600);
+    assert_eq!(lost.judged(1, &[7200]), None);
+    assert!(lost.holds());
+}
+
+#[test]
+fn every_step_begins_the_wait_for_the_fleet_anew() {
+    let mut instance = Instance::new(false);
+    instance.sample(0, 0);
+    for at in [1, 2, 3] {
+        instance.sample(at, 3600);
+    }
+    for at in [10, 11, 12] {
+        instance.sample(at, 7200);
+    }
+    instance.judged(21, &[0, 0]);
+    assert!(instance.holds(), "the second step is nine seconds old");
+    instance.judged(22, &[0, 0]);
+    assert_eq!((instance.holds(), instance.shows(22)), (false, 7200));
+}
+
+#[test]
+fn after_a_dispute_a_leap_waits_as_after_a_step() {
+    let mut instance = Instance::new(false);
+    instance.sample(0, 0);
+    for at in [1, 2, 3] {
+        instance.sample(at, 3600);
+    }
+    instance.judged(6, &[-3600, -3600]);
+    assert_eq!(instance.judged(7, &[0, 0]), Some(Change::Agreed));
+    instance.judged(16, &[0, 0]);
+    assert!(instance.holds() && instance.skew.asks());
+    instance.judged(17, &[0, 0]);
+    assert!(!instance.holds());
+}
+
+/// Whoever disagrees or disputes looks again: nobody else tells when that is over.
+#[test]
+fn each_doubt_alone_asks_the_fleet() {
+    // Its own clock is wrong, and the others have vouched for the store's.
+    let mut own = Instance::new(false);
+    own.sample(0, -3600);
+    own.judged(1, &[0, 0]);
+    assert!(own.skew.disagrees() && own.skew.dispute().is_none() && !own.holds());
+    assert!(own.skew.asks());
+    // Its own clock is right, and most of the fleet says that the store's is not.
+    let mut fleet = Instance::new(false);
+    fleet.sample(0, 0);
+    assert!(!fleet.skew.asks());
+    assert!(matches!(fleet.judged(1, &[3600, 3600]), Some(Change::Disputed(_))));
+    let dispute = fleet
+        .skew
+        .dispute()
+        .map(|dispute| (dispute.by.as_secs(), dispute.instances, dispute.of));
+    assert_eq!(dispute, Some((3600, 2, 3)));
+    assert!(!fleet.skew.disagrees() && fleet.skew.asks());
+}

@@ -223,3 +223,41 @@ fn the_bundled_data_decides() {
         Some(at("2026-12-01T12:00:00Z"))
     );
 }
+
+/// A time of the day at the very end of the hour that comes twice is counted from within it, once.
+#[test]
+fn what_the_clock_shows_again_is_counted_up_to_its_end() {
+    let at = |text: &str| text.parse::<Timestamp>().unwrap();
+    let zone: Zone = BERLIN.parse().unwrap();
+    for (expr, after, until, expected) in [
+        // 03:00 comes with the end of the second hour from two to three.
+        ("0 3 * * *", "2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z", 1),
+        ("0 3 * * *", "2026-10-25T01:30:00Z", "2026-10-25T02:00:00Z", 1),
+        ("0 3 * * *", "2026-10-25T00:00:00Z", "2026-10-25T02:00:00Z", 1),
+        ("59 2 * * *", "2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z", 0),
+        ("59 2 * * *", "2026-10-25T00:00:00Z", "2026-10-25T02:00:00Z", 1),
+        ("0 2 * * *", "2026-10-25T00:59:59Z", "2026-10-25T02:00:00Z", 0),
+    ] {
+        let schedule = Schedule::cron(expr).unwrap().in_zone(zone.clone()).unwrap();
+        assert_eq!(schedule.count(at(after), at(until)), expected, "{expr} after {after}");
+    }
+}
+
+/// The end of what the clock shows again belongs to what comes, in both directions.
+#[test]
+fn the_end_of_what_is_shown_again_is_found_from_within_it() {
+    let at = |text: &str| text.parse::<Timestamp>().unwrap();
+    let zone: Zone = BERLIN.parse().unwrap();
+    let within = at("2026-10-25T01:15:00Z");
+    for (expr, next, prev) in [
+        ("0,30 2,3 * * *", "2026-10-25T02:00:00Z", "2026-10-25T00:30:00Z"),
+        ("0 3 * * *", "2026-10-25T02:00:00Z", "2026-10-24T01:00:00Z"),
+    ] {
+        let schedule = Schedule::cron(expr).unwrap().in_zone(zone.clone()).unwrap();
+        assert_eq!(
+            (schedule.next(within), schedule.prev(within)),
+            (Some(at(next)), Some(at(prev))),
+            "{expr}"
+        );
+    }
+}

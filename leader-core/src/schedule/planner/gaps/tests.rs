@@ -274,3 +274,43 @@ fn gaps_are_in_order_and_none_overlap() {
     let spent = SignedDuration::from_secs(1);
     assert!(Gaps::new(vec![gap(0, 10, Why::Removed)], at(10) + spent).is_empty());
 }
+
+#[test]
+fn what_lies_between_two_gaps_ends_at_both() {
+    let gaps = Gaps::new(
+        vec![gap(10, 20, Why::ForeignLeader), gap(50, 60, Why::ForeignLeader)],
+        at(0),
+    );
+    for (tick, before, behind) in [
+        (5, None, Some(10)),
+        (10, None, Some(10)),
+        (30, Some(20), Some(50)),
+        (70, Some(60), None),
+    ] {
+        let expected = (before.map_or(Timestamp::MIN, at), behind.map_or(Timestamp::MAX, at));
+        assert!(gaps.at(at(tick)).is_none());
+        assert_eq!(gaps.around(at(tick)), expected, "{tick}");
+    }
+    for within in [11, 20] {
+        assert!(gaps.at(at(within)).is_some(), "{within}");
+    }
+    // What the fleet was not without, in the order it was in.
+    let own = gap(80, 90, Why::Uncovered);
+    let all = Gaps(gaps.0.iter().copied().chain([own]).collect());
+    assert_eq!(all.of_others(), gaps);
+}
+
+/// A look that comes without need settles nothing, and asks the store nothing, of a job with calendars either.
+#[test]
+fn a_look_between_two_ticks_decides_nothing() {
+    let calendar = Calendar::new().between(at(1000), at(2000));
+    let rule = Rule {
+        blackouts: Blackouts::new([("upkeep", &calendar)], &Zone::UTC),
+        ..Rule::new(Schedule::every("10s").unwrap())
+    };
+    let mut planner = Planner::default();
+    planner.begin(0, rule, at(10), None, at(10));
+    planner.look_at(0, at(15));
+    assert_eq!(planner.due(at(15), |_| false), []);
+    assert_eq!(planner.next_wake(), Some(at(20)));
+}

@@ -319,3 +319,23 @@ fn ticks_behind_an_owed_run_keep_their_order_and_their_offsets() {
     planner.answered(0, at("12:05:00"));
     assert_eq!(planner.next_wake(), Some(at("12:13:36.096")));
 }
+
+/// Neither outlasts the distance to the next tick.
+#[test]
+fn grace_and_jitter_in_force_end_with_the_distance() {
+    let seconds = Duration::from_secs;
+    let rule = Rule {
+        grace: seconds(60),
+        jitter: seconds(30),
+        ..Rule::new(Schedule::every("10s").unwrap())
+    };
+    let tick = Some(at("12:00:00"));
+    assert_eq!(rule.in_force(tick), (seconds(10), Duration::from_millis(9_999)));
+    assert_eq!(rule.in_force(None), (seconds(60), seconds(30)));
+    let short = Rule {
+        grace: seconds(5),
+        jitter: seconds(2),
+        ..rule
+    };
+    assert_eq!(short.in_force(tick), (seconds(5), seconds(2)));
+}
