@@ -1007,16 +1007,7 @@ impl<'a> Pair<'a> {
         let impatient = self.choice.chance(40);
         let connected = self.choice.chance(80);
         let version = *self.choice.of(&VERSIONS);
-        let claiming = match self.choice.below(3) {
-            0 => self.number.saturating_sub(2),
-            1 => wishes.iter().map(|wish| wish.number).min().unwrap_or(0),
-            _ => u64::MAX,
-        };
-        let since = if self.choice.chance(10) {
-            self.number.saturating_sub(3)
-        } else {
-            0
-        };
+        let (claiming, since) = self.bounds(&wishes);
         if impatient || wishes.iter().any(|wish| wish.retried.is_some()) {
             self.pass(OVER);
         }
@@ -1053,7 +1044,9 @@ impl<'a> Pair<'a> {
                 });
             answers.push(told.map_err(|error| refused(&error)));
         }
-        let what = format!("claim {group} {holder} {term:?} impatient {impatient} connected {connected} {wishes:?}");
+        let what = format!(
+            "claim {group} {holder} {term:?} impatient {impatient} connected {connected} since {since} {wishes:?}"
+        );
         let answer = self.agree_on("claim", &what, both(answers), |answer| match answer {
             None => vec!["not_yours".to_owned()],
             Some(replies) => replies.iter().map(Reply::kind).collect(),
@@ -1089,6 +1082,17 @@ impl<'a> Pair<'a> {
             let newest = self.newest.entry(group).or_insert(Minted(highest));
             *newest = (*newest).max(Minted(highest));
         }
+    }
+
+    /// The lowest number of a claim whose answer may be under way, and the highest of an engine that is gone.
+    fn bounds(&mut self, wishes: &[Wish]) -> (u64, u64) {
+        let claiming = match self.choice.below(3) {
+            0 => self.number.saturating_sub(2),
+            1 => wishes.iter().map(|wish| wish.number).min().unwrap_or(0),
+            _ => u64::MAX,
+        };
+        let gone = self.choice.chance(10);
+        (claiming, if gone { self.number.saturating_sub(3) } else { 0 })
     }
 
     async fn settle(&mut self) {
