@@ -218,7 +218,7 @@ impl Bench {
             term,
             known: 0,
             claiming: claims.iter().map(|claim| claim.number).min().unwrap_or(u64::MAX),
-            since: 0,
+            first: 0,
             silence: LONG,
             patience: LONG,
             connected: Duration::ZERO,

@@ -1007,7 +1007,7 @@ impl<'a> Pair<'a> {
         let impatient = self.choice.chance(40);
         let connected = self.choice.chance(80);
         let version = *self.choice.of(&VERSIONS);
-        let (claiming, since) = self.bounds(&wishes);
+        let (claiming, first) = self.bounds(&wishes);
         if impatient || wishes.iter().any(|wish| wish.retried.is_some()) {
             self.pass(OVER);
         }
@@ -1020,7 +1020,7 @@ impl<'a> Pair<'a> {
                 term,
                 known: 0,
                 claiming,
-                since,
+                first,
                 silence: if impatient { INSTANT } else { LONG },
                 patience: if impatient { INSTANT } else { LONG },
                 connected: if connected { LONG } else { Duration::ZERO },
@@ -1045,7 +1045,7 @@ impl<'a> Pair<'a> {
             answers.push(told.map_err(|error| refused(&error)));
         }
         let what = format!(
-            "claim {group} {holder} {term:?} impatient {impatient} connected {connected} since {since} {wishes:?}"
+            "claim {group} {holder} {term:?} impatient {impatient} connected {connected} first {first} {wishes:?}"
         );
         let answer = self.agree_on("claim", &what, both(answers), |answer| match answer {
             None => vec!["not_yours".to_owned()],
@@ -1084,15 +1084,17 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The lowest number of a claim whose answer may be under way, and the highest of an engine that is gone.
+    /// The lowest number of a claim whose answer may be under way, and the lowest of the engine that asks.
     fn bounds(&mut self, wishes: &[Wish]) -> (u64, u64) {
+        let lowest = wishes.iter().map(|wish| wish.number).min();
         let claiming = match self.choice.below(3) {
             0 => self.number.saturating_sub(2),
-            1 => wishes.iter().map(|wish| wish.number).min().unwrap_or(0),
+            1 => lowest.unwrap_or(0),
             _ => u64::MAX,
         };
-        let gone = self.choice.chance(10);
-        (claiming, if gone { self.number.saturating_sub(3) } else { 0 })
+        // What is claimed now is of an engine that lives.
+        let first = self.choice.chance(10).then(|| lowest.unwrap_or(self.number));
+        (claiming, first.unwrap_or(0))
     }
 
     async fn settle(&mut self) {

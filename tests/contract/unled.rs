@@ -146,7 +146,7 @@ async fn a_run_of_an_engine_that_is_gone_is_lost_by_its_silence(bench: Bench) {
     let fence = bench.win(&a, UNLED, claim("job", 7, cursor, tick, Want::Run)).await;
     let look = |number, silence| ClaimBatch {
         claiming: number,
-        since: 7,
+        first: 8,
         silence,
         ..bench.batch(&a, UNLED, vec![claim("job", number, tick, tick, Want::Look)])
     };

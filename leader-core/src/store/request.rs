@@ -254,9 +254,9 @@ pub struct ClaimBatch {
     pub known: u64,
     /// The lowest number of a claim of this leadership whose answer may not be known yet: a run of one from here on is not dead.
     pub claiming: u64,
-    /// Up to which number claims are of an engine that is gone. Without terms nothing else tells these from its own: a run of theirs may
-    /// have begun, and is lost when it has been silent.
-    pub since: u64,
+    /// From which number on claims are of the engine that asks. Without terms nothing else tells them from those of one that is gone, whose
+    /// runs may have begun: they are lost when they have been silent.
+    pub first: u64,
     /// How long a run may be silent before it is lost.
     pub silence: Duration,
     /// How long a run that is replaced may take to end before its successor begins beside it.

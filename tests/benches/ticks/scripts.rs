@@ -151,7 +151,7 @@ async fn rounds(server: &RedisServer) -> (f64, f64) {
             term,
             known: 0,
             claiming: round * CLAIMS as u64,
-            since: 0,
+            first: 0,
             silence: Duration::from_secs(600),
             connected: Duration::ZERO,
             writer: Writer::default(),

@@ -241,7 +241,7 @@ impl Sender<'_> {
             term,
             known,
             claiming: claim.number,
-            since: 0,
+            first: 0,
             silence: self.config.timing.ttl(),
             patience: Duration::ZERO,
             connected: self.config.timing.ttl(),

@@ -35,8 +35,8 @@ use crate::store::{Claim, ClaimBatch, ClaimReply, Claimed, StoreError, StoredSch
 #[derive(Default)]
 pub(super) struct Ticks {
     last_number: u64,
-    /// The number of the last claim of the engine before this one.
-    since: u64,
+    /// The number of the first claim of this engine.
+    first: u64,
     /// When the claims were first sent whose answers are being taken.
     pub(super) answers_from: Option<Moment>,
     last_id: u64,
@@ -72,7 +72,7 @@ impl Ticks {
     pub(super) fn after(last_number: u64) -> Self {
         Self {
             last_number,
-            since: last_number,
+            first: last_number + 1,
             ..Self::default()
         }
     }

@@ -19,7 +19,7 @@ impl Group {
 
 /// Whether a run was begun by the asker, in the present term; without terms, by its process and not by an engine of it that is gone.
 pub(super) fn is_own(run: &OpenRun, batch: &ClaimBatch) -> bool {
-    let own = run.holder == batch.holder && run.number > batch.since;
+    let own = run.holder == batch.holder && run.number >= batch.first;
     run.term == batch.term && (batch.term != UNLED || own)
 }
 

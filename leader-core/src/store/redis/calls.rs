@@ -51,7 +51,7 @@ pub(super) fn claim(keys: &Keys, keep: &Keep, batch: &ClaimBatch, claims: &[Clai
         .arg(batch.silence.as_millis())
         .arg(batch.connected.as_millis())
         .arg(kept(keep))
-        .arg(format!("{} {}", batch.claiming, batch.since))
+        .arg(format!("{} {}", batch.claiming, batch.first))
         .arg(claims.len())
         .arg(batch.patience.as_millis())
         .arg(&batch.writer.version)

@@ -351,51 +351,6 @@ impl Simulation {
         minimise::minimise(report, |plan| self.run_with(plan))
     }
 
-    /// As few of the [`plan`](Self::plan)'s faults as `fails` is true of, as far as 400 calls find them: it is given some of them in their order,
-    /// and simulates a fleet with a new state. All of them, when it is false of all.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use std::sync::atomic::{AtomicU32, Ordering};
-    /// use std::time::Duration;
-    ///
-    /// use leader_core::testing::{FaultKind, Faults, Simulation};
-    /// use leader_core::{State, Tick, leader_only};
-    ///
-    /// #[derive(Clone, Default)]
-    /// struct Unfinished(Arc<AtomicU32>);
-    ///
-    /// #[leader_only(every = "10m")]
-    /// async fn works(_tick: Tick, State(unfinished): State<Unfinished>) {
-    ///     unfinished.0.fetch_add(1, Ordering::SeqCst);
-    ///     tokio::time::sleep(Duration::from_secs(60)).await;
-    ///     unfinished.0.fetch_sub(1, Ordering::SeqCst);
-    /// }
-    ///
-    /// let hours = Simulation::new()
-    ///     .job::<works>()
-    ///     .lasting(Duration::from_secs(4 * 3_600))
-    ///     .faults(Faults::none().with(FaultKind::Crash, 6.0));
-    /// let plan = hours.fewest(|plan| {
-    ///     let unfinished = Unfinished::default();
-    ///     hours.clone().state(unfinished.clone()).run_with(plan).assert_sound();
-    ///     unfinished.0.load(Ordering::SeqCst) > 0
-    /// });
-    /// assert_eq!(plan.len(), 1, "one crash is enough: {plan:?}");
-    /// ```
-    ///
-    /// # Panics
-    /// As `fails` does.
-    #[must_use]
-    pub fn fewest(&self, mut fails: impl FnMut(&[Fault]) -> bool) -> Vec<Fault> {
-        let plan = self.plan();
-        if fails(&plan) {
-            minimise::fewest(plan, fails)
-        } else {
-            plan
-        }
-    }
-
     /// Runs it with these faults instead.
     ///
     /// # Panics

@@ -68,7 +68,7 @@ impl Engine {
             },
             known: state.known,
             claiming: self.ticks.lowest_under_way(index, &claims),
-            since: self.ticks.since,
+            first: self.ticks.first,
             silence: self.silence(),
             patience: 2 * config.timing.renew(),
             connected: std::time::Duration::ZERO,

@@ -2,7 +2,7 @@
 -- writes the run's start, all in one step.
 -- KEYS: 1 lease, 2 state, 3 fence, 4 beats, 5 control, then for each claim: job, ran, passed
 -- ARGV: 1 holder, 2 term, or 0 for whoever comes first and needs no lease, 3 highest fence known, 4 silence ms, 5 connected ms, 6 runs and other records kept and for how many ms, 7 lowest number of a claim
---       whose answer may not be known yet, and the highest number of a claim by an engine that is gone, 8 number of claims, 9 ms that a replaced run may take to end, 10 version and 11 time zones of
+--       whose answer may not be known yet, and the lowest of one by this engine, 8 number of claims, 9 ms that a replaced run may take to end, 10 version and 11 time zones of
 --       who writes a schedule, 12 earlier schedules kept;
 --       then for each claim: number, tick ms, cursor ms, want, overlap, n, n fences, m, m times (reason, first, last, count),
 --       what a run has of further tries: retries, first and longest pause in ms, or ''; of a retry the cursor is the fence;
@@ -20,8 +20,8 @@ end
 local silence, connected = tonumber(ARGV[4]), tonumber(ARGV[5])
 local runs_kept, others_kept, kept_for = match(ARGV[6], '^(%d+) (%d+) (%d+)$')
 local most = { ran = tonumber(runs_kept), passed = tonumber(others_kept) }
-local claiming, since = match(ARGV[7], '^(%d+) (%d+)$')
-claiming, since = tonumber(claiming), tonumber(since)
+local claiming, first_own = match(ARGV[7], '^(%d+) (%d+)$')
+claiming, first_own = tonumber(claiming), tonumber(first_own)
 local patience = tonumber(ARGV[9])
 local time = call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -34,7 +34,7 @@ if not (fence < 9007199254740992 - 100000) then
 end
 -- Whether a run was begun by the asker, in the present term; without terms, by its process and not by an engine of it that is gone.
 local function is_own(run)
-  return run.term == term and (not unled or (run.holder == holder and tonumber(run.number) > since))
+  return run.term == term and (not unled or (run.holder == holder and tonumber(run.number) >= first_own))
 end
 
 -- For how long the asker would have heard of a run. One without a leader is trusted by its runner from before a sign of life was sent, for
