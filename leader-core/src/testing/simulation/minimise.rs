@@ -32,7 +32,7 @@ impl Simulation {
     ///
     /// let hours = Simulation::new()
     ///     .job::<works>()
-    ///     .lasting(Duration::from_secs(4 * 3_600))
+    ///     .lasting(Duration::from_secs(4 * 3_600 + 300))
     ///     .faults(Faults::none().with(FaultKind::Crash, 6.0));
     /// let plan = hours.fewest(|plan| {
     ///     let unfinished = Unfinished::default();
