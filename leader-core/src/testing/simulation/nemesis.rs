@@ -77,7 +77,10 @@ impl World {
             return;
         };
         process.stop();
-        lock(&self.machines[instance].life).stops += 1;
+        let mut life = lock(&self.machines[instance].life);
+        life.stops += 1;
+        life.stopped += 1;
+        drop(life);
         let me = self.weak();
         tokio::spawn(async move {
             sleep(lasts).await;
@@ -104,26 +107,29 @@ impl World {
         let me = self.weak();
         let timing = self.setting.timing;
         tokio::spawn(async move {
-            let began = of_timers();
-            let asking = Process::from(process).hold(async move {
-                for status in handle.groups() {
+            let bound = PATIENCE + 4 * timing.ttl();
+            for status in handle.groups() {
+                let Some(stood) = me.upgrade().and_then(|world| world.stood(who)) else {
+                    break;
+                };
+                let (began, handle) = (of_timers(), handle.clone());
+                let asking = Process::from(Arc::clone(&process)).hold(async move {
                     // What becomes of it is not the point.
                     let _ = handle.step_down(status.group.as_str()).await;
-                }
-            });
-            let bound = PATIENCE + 4 * timing.ttl();
-            let _ = timeout(2 * bound, asking).await;
-            let Some(world) = Weak::upgrade(&me) else { return };
-            world.machines[who.instance].asking.store(false, Ordering::SeqCst);
-            let is_the_same = world.living(who.instance).is_some_and(|(now, ..)| now == who);
-            if is_the_same && lock(&world.machines[who.instance].life).stops == 0 {
-                let took = began.elapsed();
-                world.see(&Seen::Called {
-                    who,
-                    what: "step_down",
-                    took,
-                    bound,
                 });
+                let _ = timeout(2 * bound, asking).await;
+                let Some(world) = me.upgrade() else { return };
+                if world.stood(who) == Some(stood) {
+                    world.see(&Seen::Called {
+                        who,
+                        what: "step_down",
+                        took: began.elapsed(),
+                        bound,
+                    });
+                }
+            }
+            if let Some(world) = me.upgrade() {
+                world.machines[who.instance].asking.store(false, Ordering::SeqCst);
             }
         });
     }

@@ -76,7 +76,10 @@ pub(super) struct Life {
     gates: Arc<OnceLock<Arc<Gates>>>,
     /// Term and end of each belief when last seen.
     believed: Vec<(u64, u64)>,
+    /// How many stops hold it at present.
     pub(super) stops: u32,
+    /// How often it was stopped.
+    pub(super) stopped: u32,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -156,6 +159,14 @@ impl World {
             life: life.number,
         };
         Some((who, Arc::clone(process), life.instance.clone()))
+    }
+
+    /// How often the machine of a process was stopped so far: one that stands for a while answers nobody. `None` while it stands, and when
+    /// the process is dead.
+    pub(super) fn stood(&self, who: Who) -> Option<u32> {
+        let life = self.life(who.instance);
+        let lives = life.process.as_ref().is_some_and(|process| !process.is_dead());
+        (lives && life.number == who.life && life.stops == 0).then_some(life.stopped)
     }
 
     /// The ticks of a job in a span, as any instance that lives sees them; 0 where none does.
@@ -298,18 +309,14 @@ impl World {
                 handle.shutdown().await;
                 drop(tell);
             }));
-            let began = of_timers();
-            if timeout(patience, told).await.is_ok() {
-                let took = began.elapsed();
-                let stood = self.life(instance).stops > 0;
-                if !stood {
-                    self.see(&Seen::Called {
-                        who,
-                        what: "shutdown",
-                        took,
-                        bound: patience,
-                    });
-                }
+            let (began, stood) = (of_timers(), self.stood(who));
+            if timeout(patience, told).await.is_ok() && stood.is_some() && self.stood(who) == stood {
+                self.see(&Seen::Called {
+                    who,
+                    what: "shutdown",
+                    took: began.elapsed(),
+                    bound: patience,
+                });
             }
         }
         self.kill(who);
