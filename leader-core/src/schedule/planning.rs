@@ -12,7 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::clock::Moment;
 use span::{Drift, Span, nanos, part, signed, span_of, timestamp};
 
-/// How much faster or slower than the monotonic clock this one may run, in parts per million: 2 %.
+/// How much faster than the monotonic clock this one may run, in parts per million: 2 %. Ahead of the store it stands instead, because
+/// a tick that comes early by what is known already comes early for nothing.
 ///
 /// One that follows no faster than a clock drifts falls behind for ever. Clocks that are wrong by 1 % are as bad as they come
 /// alive, and twice that also makes up for what has gathered before.
@@ -44,7 +45,7 @@ pub struct PlanningClock {
 /// How the clock goes to the store's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// A little faster or slower than time.
+    /// A little faster than time, or as fast.
     Slewing,
     /// Not at all, until the store's time has caught up.
     Standing,
@@ -96,7 +97,7 @@ impl PlanningClock {
         self.base
             + match self.way {
                 Way::Waiting => passed,
-                Way::Slewing => passed + self.owed.clamp(-most, most),
+                Way::Slewing => passed + self.owed.min(most),
                 Way::Standing => (passed + self.owed).max(0),
             }
     }
@@ -141,16 +142,15 @@ impl PlanningClock {
     #[must_use]
     pub fn moment_of(&self, wall: Timestamp, now: Moment) -> Moment {
         let needed = wall.as_nanosecond() - self.base;
-        let at_rate = |rate: i128| {
-            let scaled = needed * 1_000_000;
-            scaled.div_euclid(1_000_000 + rate) + i128::from(scaled.rem_euclid(1_000_000 + rate) != 0)
+        let at_rate = || {
+            let (scaled, rate) = (needed * 1_000_000, 1_000_000 + SLEW);
+            scaled.div_euclid(rate) + i128::from(scaled.rem_euclid(rate) != 0)
         };
         let passes = match self.way {
             Way::Waiting => needed,
             Way::Standing if needed <= 0 => 0,
             Way::Standing => needed - self.owed,
-            Way::Slewing if self.owed >= 0 => at_rate(SLEW).max(needed - self.owed),
-            Way::Slewing => at_rate(-SLEW).min(needed - self.owed),
+            Way::Slewing => at_rate().max(needed - self.owed),
         };
         // What a slew is cut off to, each way, is a nanosecond.
         let near = self.at + span_of(passes - 2);
@@ -234,7 +234,7 @@ impl PlanningClock {
         self.way = if !self.followed || self.owed > STEP {
             self.owed = if self.owed < 0 { behind } else { self.owed };
             Way::Waiting
-        } else if self.owed < -STEP || (self.way == Way::Standing && behind < 0) {
+        } else if self.owed < 0 || (self.way == Way::Standing && behind < 0) {
             self.owed = behind;
             Way::Standing
         } else {
