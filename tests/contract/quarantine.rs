@@ -287,7 +287,7 @@ async fn a_candidate_that_knows_more_than_a_restarted_server_waits_longer() {
     let bench = |server: &RedisServer| again(server, &namespace);
     let term = bench(&server).acquire_for(&holder("a"), TTL).await;
     server.kill().await;
-    tokio::time::sleep(TTL + TTL / 2 + YOUNG).await;
+    tokio::time::sleep(2 * TTL + YOUNG).await;
     server.restart(true).await;
     let bench = bench(&server);
     let mut wish = bench.wish(&holder("b"), TTL, term + 1);

@@ -80,8 +80,7 @@ impl Store {
         };
         let last_ttl = signed(self.ttl.max(ttl));
         let young = match config.young {
-            Young::BySeen if server.uptime < last_ttl + signed(FSYNC) => signed(FSYNC) + last_ttl - seen,
-            Young::BySeen => 0,
+            Young::BySeen => (signed(FSYNC) + 2 * last_ttl - seen).min(signed(self.quarantine) - server.uptime),
             Young::ByAge => signed(self.quarantine) - server.uptime,
         };
         if !config.has(Mutant::NeverYoung) {

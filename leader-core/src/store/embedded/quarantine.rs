@@ -166,7 +166,7 @@ impl Asked<'_> {
         };
         let wait = self.wait(group, born_in, known_from, held.is_some());
         if wait > 0 {
-            let remaining = as_span(rounded(wait));
+            let remaining = as_span(wait);
             return Ok(said(Verdict::Quarantined { remaining, term }, None));
         }
         if term > self.request.known && !planted(Mutant::StaleCampaign) {
@@ -255,34 +255,35 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// For how long an old leader may believe, in quarters of ms: those are what a quarter of a TTL is exact in.
+    /// For how long an old leader may believe, in ms.
     fn wait(&self, group: &Group, born_in: Option<u64>, known_from: i64, held: bool) -> i64 {
         let (marks, term, known) = (&group.marks, group.term, self.request.known);
         let released = marks.gave_back(term);
         let led = marks.seen.is_some() && !released && known <= group.fence.max(term);
         let (ttl, longest) = (marks.ttl.max(self.ttl), marks.ttl.max(marks.quarantine));
-        let mut wait = 4 * (known_from - self.now);
+        let mut wait = known_from - self.now;
         wait = wait.max(self.after_restart(born_in, marks.seen, ttl, longest, led));
         // A lease that is gone before its end, and was not given back, was taken away: its leader may still believe. One that asks again,
         // and knows the term, believes no longer.
         let asks_again = self.is_own(marks.holder.as_ref()) && known >= term;
         if !held && !released && !asks_again {
-            wait = wait.max(4 * (marks.seen.unwrap_or(0) + marks.ttl - self.now));
+            wait = wait.max(marks.seen.unwrap_or(0) + marks.ttl - self.now);
         }
         wait
     }
 
-    /// How much longer an old leader may believe because the server was restarted, in quarters of ms.
+    /// How much longer an old leader may believe because the server was restarted, in ms.
     fn after_restart(&self, born_in: Option<u64>, seen: Option<i64>, ttl: i64, longest: i64, led: bool) -> i64 {
-        // A leader that hands over just before its next renewal has renewed a quarter of a TTL ago.
-        let since_renewal = 4 * (seen.unwrap_or(0) + UNSYNCED + ttl - self.now) + ttl;
+        // The last renewal that is remembered may have been followed by one just before the lease's end, and by others in the span that
+        // is lost.
+        let since_renewal = seen.unwrap_or(0) + ttl + UNSYNCED + ttl - self.now;
         if born_in == Some(self.process.id) || planted(Mutant::YoungServerIgnored) {
             return 0;
         }
         let Some(age) = self.process.age(self.time.exact) else {
             return since_renewal;
         };
-        let since_start = 4 * (longest - age);
+        let since_start = longest - age;
         if self.process.appendonly && led {
             since_renewal.min(since_start)
         } else {
@@ -350,16 +351,6 @@ impl Asked<'_> {
         if !coverage.foreign.is_empty() {
             (marks.foreign_since, marks.foreign_until) = (None, None);
         }
-    }
-}
-
-/// Quarters of ms in whole ms, the even one of two that are as near.
-fn rounded(quarters: i64) -> i64 {
-    let whole = quarters.div_euclid(4);
-    match quarters.rem_euclid(4) {
-        3 => whole + 1,
-        2 => whole + (whole & 1),
-        _ => whole,
     }
 }
 

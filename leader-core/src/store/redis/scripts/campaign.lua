@@ -37,8 +37,8 @@ end
 -- it. `led` = it remembers a leader that did not give the lease back, and as much as the asker knows.
 local function after_restart(born_in, seen, ttl, longest, led)
   local server = process()
-  -- A leader that hands over just before its next renewal has renewed a quarter of a TTL ago.
-  local since_renewal = (seen or 0) + 2000 + ttl + ttl / 4 - now
+  -- The last renewal that is remembered may have been followed by one just before the lease's end, and by others in the span that is lost.
+  local since_renewal = (seen or 0) + ttl + 2000 + ttl - now
   if born_in == server.id and server.id ~= '' then
     return 0
   end
