@@ -13,6 +13,7 @@ mod one_believer;
 mod one_outcome;
 mod one_start;
 mod recovery;
+mod results;
 mod rising;
 mod terms;
 mod trusted_polls;
@@ -56,6 +57,7 @@ pub(super) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<terms::Terms>::default(),
         Box::new(kept::Kept),
         Box::<lost::LostRuns>::default(),
+        Box::<results::Results>::default(),
         Box::new(not_early::NotEarly),
         Box::new(recovery::Recovery),
         Box::new(bounded_calls::BoundedCalls),
