@@ -121,6 +121,30 @@ mutants! {
     BegunPastTrust,
     /// A body is not compared with its trust when it is polled again. Whoever has begun goes on.
     PolledPastTrust,
+    /// Due ticks are claimed four seconds late, which their grace hides.
+    ClaimsLate,
+    /// The result of a body that failed is told as a success.
+    ErrorTakenForSuccess,
+    /// A try that failed is the last.
+    NoFurtherTry,
+    /// A run has one try more than it may.
+    OneTryMore,
+    /// A further try does not wait.
+    RetryAtOnce,
+    /// A run that has ended stands in the way of the next one for a while.
+    OverlapRemembered,
+    /// A tick that waits does not wait for the run before it.
+    WaitedBeside,
+    /// A run whose place a later tick takes is not told so.
+    ReplacedGoesOn,
+    /// No body is stopped at its time-out.
+    TimeoutIgnored,
+    /// A tick is due when it is planned, whatever its jitter.
+    JitterForgotten,
+    /// Of ticks that are all owed only the latest is run.
+    MissedForgotten,
+    /// A new leader begins every job anew.
+    BornAnew,
 }
 
 #[cfg(feature = "mutants")]

@@ -10,9 +10,14 @@ async fn takes(seconds: u64) {
 }
 
 /// The same choice for the same try, at about every other.
-fn fails(tick: &Tick) -> bool {
-    let mixed = tick.scheduled_at().as_millisecond().unsigned_abs() / 1_000 + u64::from(tick.attempt());
+pub(crate) fn fails_at(second: u64, attempt: u32) -> bool {
+    let mixed = second + u64::from(attempt);
     mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1
+}
+
+fn fails(tick: &Tick) -> bool {
+    let second = tick.scheduled_at().as_millisecond().unsigned_abs() / 1_000;
+    fails_at(second, tick.attempt())
 }
 
 #[leader_only(group = "one", cron = "* * * * *")]

@@ -6,6 +6,7 @@
 //! `mutants` is on, in a fleet that is sound without it unless it is to be `--brief`; `--mutants` does nothing else, and `--year` simulates one.
 #![allow(clippy::unwrap_used, reason = "a suite fails by panic")]
 
+mod exact;
 mod jobs;
 #[cfg(feature = "mutants")]
 mod mutants;
@@ -80,11 +81,11 @@ struct Total {
     bodies: u64,
     polls: u64,
     faults: BTreeMap<FaultKind, u64>,
-    unsound: Vec<Report>,
+    unsound: Vec<(Report, Vec<String>)>,
 }
 
 impl Total {
-    fn add(&mut self, report: Report) {
+    fn add(&mut self, report: Report, wrong: Vec<String>) {
         self.runs += 1;
         self.hours += report.span.as_secs_f64() / 3_600.0;
         self.elections += report.elections;
@@ -93,8 +94,8 @@ impl Total {
         for (kind, count) in &report.faults {
             *self.faults.entry(*kind).or_default() += count;
         }
-        if !report.is_sound() {
-            self.unsound.push(report);
+        if !report.is_sound() || !wrong.is_empty() {
+            self.unsound.push((report, wrong));
         }
     }
 }
@@ -110,7 +111,8 @@ fn roam(first: u64, until: Instant) -> Total {
                 // One at least: a run that has simulated nothing has shown nothing.
                 loop {
                     let report = swarm::simulation(next.fetch_add(1, Ordering::SeqCst)).run();
-                    total.lock().unwrap().add(report);
+                    let wrong = exact::wrong(&report, false);
+                    total.lock().unwrap().add(report, wrong);
                     if Instant::now() >= until {
                         break;
                     }
@@ -182,10 +184,14 @@ fn main() -> ExitCode {
         let report = simulation.run();
         print!("{}", report.log.as_deref().unwrap_or_default());
         println!("{report}");
+        let wrong = exact::wrong(&report, false);
+        for wrong in &wrong {
+            println!("  wrong whatever happens: {wrong}");
+        }
         if !report.is_sound() {
             println!("as few faults as bring it about: {}", simulation.minimise(&report));
         }
-        return if report.is_sound() {
+        return if report.is_sound() && wrong.is_empty() {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE
@@ -193,6 +199,11 @@ fn main() -> ExitCode {
     }
     // What cannot see a fault says nothing by its silence.
     let (killed, all) = planted(None, wish.brief);
+    let calm = exact::calm(wish.seed).run();
+    let as_it_should = exact::wrong(&calm, true);
+    if !as_it_should.is_empty() {
+        println!("nothing has gone wrong, and yet:\n{}\n{calm}", as_it_should.join("\n"));
+    }
     // From here on: the mutants may take longer than all that was asked for.
     let began = Instant::now();
     let total = roam(wish.seed, began + Duration::from_secs(wish.seconds));
@@ -210,18 +221,25 @@ fn main() -> ExitCode {
     for (kind, count) in &total.faults {
         println!("  {kind:<16} {count:>9}");
     }
-    let violations: usize = total.unsound.iter().map(|report| report.violations.len()).sum();
-    println!("violations {violations}");
-    for report in &total.unsound {
+    let violations = total
+        .unsound
+        .iter()
+        .map(|(report, wrong)| report.violations.len() + wrong.len());
+    println!("violations {}", violations.sum::<usize>());
+    for (report, wrong) in &total.unsound {
         println!(
-            "{report}\nto see it again: tests/run simulate --one --seed {}",
+            "{report}\n{}\nto see it again: tests/run simulate --one --seed {}",
+            wrong.join("\n"),
             report.seed
         );
     }
-    let failed = total.unsound.len() as u64 + (all - killed) as u64 + u64::from(total.runs == 0);
+    let failed = total.unsound.len() as u64
+        + (all - killed) as u64
+        + u64::from(total.runs == 0)
+        + u64::from(!as_it_should.is_empty());
     println!(
         "{} passed, {failed} failed",
-        (total.runs + all as u64).saturating_sub(failed)
+        (1 + total.runs + all as u64).saturating_sub(failed)
     );
     if failed == 0 {
         ExitCode::SUCCESS

@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("names", &[]),
     ("timing", &[]),
     ("election", &["clock", "mutants", "names", "timing"]),
-    ("schedule", &["clock", "names", "timing"]),
+    ("schedule", &["clock", "mutants", "names", "timing"]),
     ("job", &["clock", "mutants", "names", "timing", "schedule"]),
     (
         "store",

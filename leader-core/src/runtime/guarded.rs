@@ -67,6 +67,9 @@ pub(crate) struct Control {
 impl Control {
     /// Drops the body; `ran` says why. The first reason counts.
     pub(crate) fn end(&self, ran: Ran) {
+        if ran == Ran::TimedOut && planted(Mutant::TimeoutIgnored) {
+            return;
+        }
         let code = if ran == Ran::TimedOut { 1 } else { 2 };
         let _ = self
             .verdict

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::duration::{DurationError, read_duration};
 use super::message::Message;
 use super::planner::mixed;
+use crate::mutants::{Mutant, planted};
 
 /// The most further tries that a job can ask for.
 pub const MOST_RETRIES: u32 = 1000;
@@ -130,6 +131,9 @@ impl Backoff {
     /// The pause after a try, counted from 1: half of its bound at the least, and spread evenly over the rest, so that what failed
     /// together is not tried again together. `seed` is the job's.
     pub(crate) fn pause(self, seed: u64, tick: Timestamp, attempt: u32) -> Duration {
+        if planted(Mutant::RetryAtOnce) {
+            return Duration::ZERO;
+        }
         let bound = u64::try_from(self.bound(attempt).as_millis()).unwrap_or(u64::MAX);
         let room = bound / 2;
         let instant = tick.checked_add(SignedDuration::from_nanos(attempt.into()));

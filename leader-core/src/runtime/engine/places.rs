@@ -121,6 +121,9 @@ impl Engine {
         if planted(Mutant::EarlyTimer) {
             at += jiff::SignedDuration::from_secs(5);
         }
+        if planted(Mutant::ClaimsLate) {
+            at -= jiff::SignedDuration::from_secs(4);
+        }
         let runs = &self.runs;
         let races = |index: usize| !self.groups[index].unled.jobs.is_empty() && self.races(index);
         let racing: Vec<_> = (0..self.groups.len()).map(races).collect();

@@ -103,7 +103,8 @@ impl Ticks {
 impl Engine {
     pub(super) fn ticks_wake(&mut self, now: Moment) -> Option<Moment> {
         let planned = self.planner.next_wake().filter(|_| !self.holds_ticks());
-        let early = jiff::SignedDuration::from_secs(if planted(Mutant::EarlyTimer) { 5 } else { 0 });
+        let late = if planted(Mutant::ClaimsLate) { 4 } else { 0 };
+        let early = jiff::SignedDuration::from_secs(if planted(Mutant::EarlyTimer) { 5 } else { -late });
         let planned = planned.map(|at| self.planning.moment_of(at - early, now));
         let again = self.ticks.flights.values().filter_map(|flight| flight.again_at).min();
         let told = self.ticks.coverage.next_wake();
@@ -266,7 +267,9 @@ impl Engine {
                 }
             }
             ClaimReply::Replacing => {
-                self.runs.replace(index, job);
+                if !planted(Mutant::ReplacedGoesOn) {
+                    self.runs.replace(index, job);
+                }
                 if planned {
                     self.pause(now, job, claim.cursor);
                 }

@@ -6,13 +6,18 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Rule, before};
+use crate::mutants::{Mutant, planted};
 use crate::schedule::MIN_PERIOD;
 
 impl Rule {
     /// When a tick is due: never before it is planned, and always before the next one is planned, so that the order of ticks stays.
     #[must_use]
     pub fn due(&self, tick: Timestamp) -> Timestamp {
-        let offset = SignedDuration::from_millis(self.offset(tick));
+        let offset = if planted(Mutant::JitterForgotten) {
+            SignedDuration::ZERO
+        } else {
+            SignedDuration::from_millis(self.offset(tick))
+        };
         tick.checked_add(offset).unwrap_or(tick)
     }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::paused::Paused;
 use super::{AT_ONCE, Change, Rule, Step, StepKind};
+use crate::mutants::{Mutant, planted};
 use crate::schedule::Schedule;
 use crate::schedule::blackout::just_before;
 use crate::schedule::missed::{Missed, MissedReason, Passed, PassedAs};
@@ -203,7 +204,7 @@ impl Plan {
             return None;
         }
         let (reason, most) = match self.rule.missed {
-            Missed::All => (MissedReason::OverLimit, *max_missed),
+            Missed::All if !planted(Mutant::MissedForgotten) => (MissedReason::OverLimit, *max_missed),
             _ => (MissedReason::Coalesced, 1),
         };
         if most == 0 {

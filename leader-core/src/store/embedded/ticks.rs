@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::SignedDuration;
+
 use super::records::{close, prolong, unrun, write};
 use super::{Data, Group, Time, coverage, paused, schedules, tries, unled};
 use crate::clock::Moment;
@@ -11,7 +13,7 @@ use crate::job::tick::Origin;
 use crate::mutants::{Mutant, planted};
 use crate::names::JobName;
 use crate::schedule::missed::MissedReason;
-use crate::store::ledger::OpenRun;
+use crate::store::ledger::{JobLedger, LedgerRecord, OpenRun};
 use crate::store::request::{
     Claim, ClaimBatch, ClaimReply, Claimed, End, Overlap, SettleBatch, Settled, TakeOver, TakenOver, Want,
 };
@@ -35,6 +37,13 @@ pub(super) fn take_over(data: &mut Data, request: &TakeOver, time: Time<'_>) -> 
             group.revived.insert(name.clone());
         }
         let over = text.is_empty() && job.schedule.as_ref().is_none_or(|kept| kept.text.is_empty());
+        if planted(Mutant::BornAnew) && request.term != UNLED && job.open.is_empty() {
+            let schedule = job.schedule.take();
+            *job = JobLedger {
+                schedule,
+                ..JobLedger::default()
+            };
+        }
         if job.cursor.is_none() && !over {
             time.grows();
             job.since = Some(time.wall);
@@ -161,7 +170,13 @@ fn claim_one(
     let beside = (claim.want == Want::Run || claim.meets.is_some()) && claim.overlap == Overlap::Allow;
     // The runs of a past span come one after another, whatever the policy.
     let own = |run: &OpenRun| claim.want == Want::Extra(Origin::Backfill) && run.origin == Origin::Backfill;
-    let overlaps = job.open.iter().any(|run| !beside || own(run));
+    let just_ended = |record: &LedgerRecord| {
+        let since = time.wall.duration_since(record.settled_at);
+        record.outcome.is_ran() && since < SignedDuration::from_secs(17)
+    };
+    let remembers = planted(Mutant::OverlapRemembered) && !beside && job.records.iter().any(just_ended);
+    let forgets = planted(Mutant::WaitedBeside) && claim.want == Want::Waited;
+    let overlaps = remembers || job.open.iter().any(|run| !forgets && (!beside || own(run)));
     if overlaps && claim.want == Want::Run && claim.overlap == Overlap::Replace {
         return ClaimReply::Replacing;
     }

@@ -13,6 +13,7 @@ use crate::clock::Moment;
 use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
 use crate::job::tick::Origin;
+use crate::mutants::{Mutant, planted};
 use crate::runtime::guarded::Ending;
 use crate::store::{End, SettleBatch, Settled, StoreError};
 
@@ -61,10 +62,11 @@ impl Engine {
     }
 
     pub(super) fn note_end(&mut self, id: RunId, ended: Ended, ending: Ending) {
+        let hides = planted(Mutant::ErrorTakenForSuccess) && ending.ran == Ran::Error;
         let end = End {
             job: self.kept_as(ended.job).clone(),
             fence: id.fence,
-            ran: ending.ran,
+            ran: if hides { Ran::Ok } else { ending.ran },
             error: ending.error,
             again_in: self.again_in(&ended, ending.ran),
         };

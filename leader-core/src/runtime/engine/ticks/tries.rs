@@ -89,8 +89,9 @@ impl Engine {
     /// asked for a run by hand waits for its result.
     pub(in super::super) fn again_in(&self, ended: &Ended, ran: Ran) -> Option<Duration> {
         let spec = &self.jobs[ended.job];
-        let failed = matches!(ran, Ran::Error | Ran::Panic | Ran::TimedOut);
-        if !failed || ended.origin != Origin::Schedule || ended.attempt > spec.retries {
+        let failed = matches!(ran, Ran::Error | Ran::Panic | Ran::TimedOut) && !planted(Mutant::NoFurtherTry);
+        let retries = spec.retries + u32::from(planted(Mutant::OneTryMore));
+        if !failed || ended.origin != Origin::Schedule || ended.attempt > retries {
             return None;
         }
         let pause = spec.backoff.pause(spec.rule.seed, ended.tick, ended.attempt);

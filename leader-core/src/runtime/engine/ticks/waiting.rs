@@ -9,6 +9,7 @@ use crate::clock::Moment;
 use crate::event::Event;
 use crate::job::outcome::Outcome;
 use crate::job::tick::Origin;
+use crate::mutants::{Mutant, planted};
 use crate::schedule::missed::MissedReason;
 use crate::store::{Claim, ClaimReply, Replaced, Want};
 
@@ -70,7 +71,7 @@ impl Engine {
 
     /// Runs of this instance whose place a later tick takes.
     pub(in super::super) fn end_replaced(&mut self, replaced: &[Replaced]) {
-        for Replaced { group, fence } in replaced {
+        for Replaced { group, fence } in replaced.iter().filter(|_| !planted(Mutant::ReplacedGoesOn)) {
             if let Some(group) = self.index_of(group.as_str()) {
                 let fence = *fence;
                 self.runs.end_one(RunId { group, fence });
