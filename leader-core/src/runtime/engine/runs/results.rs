@@ -63,12 +63,13 @@ impl Engine {
 
     pub(super) fn note_end(&mut self, id: RunId, ended: Ended, ending: Ending) {
         let hides = planted(Mutant::ErrorTakenForSuccess) && ending.ran == Ran::Error;
+        let ran = if hides { Ran::Ok } else { ending.ran };
         let end = End {
             job: self.kept_as(ended.job).clone(),
             fence: id.fence,
-            ran: if hides { Ran::Ok } else { ending.ran },
+            ran,
             error: ending.error,
-            again_in: self.again_in(&ended, ending.ran),
+            again_in: self.again_in(&ended, ran),
         };
         self.runs.ended.insert(id, ended);
         self.runs.ends.push((id.group, end));
