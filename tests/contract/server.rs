@@ -364,7 +364,7 @@ async fn what_a_restarted_server_may_have_forgotten_is_waited_for(mut machine: M
     machine.pass(TTL + Duration::from_secs(2) + INSTANT);
     machine.restart(true).await;
     // It may have forgotten a renewal just before the lease's end, and others in the two seconds after that.
-    let since_renewal = TTL - INSTANT;
+    let since_renewal = TTL.checked_sub(INSTANT).unwrap();
     let expected = if machine.appendonly() {
         since_renewal
     } else {

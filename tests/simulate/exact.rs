@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use leader_core::testing::{Faults, Report, Simulation};
 use leader_core::{JobLedger, LedgerRecord, MissedReason, Outcome, Ran};
 
@@ -56,7 +57,7 @@ pub(crate) fn wrong(report: &Report, calm: bool) -> Vec<String> {
         return wrong;
     }
     for (job, ledger) in &report.ledgers {
-        let end = ledger.cursor.map_or(0, |cursor| cursor.as_millisecond()) - 10 * MINUTE;
+        let end = ledger.cursor.map_or(0, Timestamp::as_millisecond) - 10 * MINUTE;
         // What is under way at the end is cut short.
         let records = ledger
             .records
@@ -84,8 +85,7 @@ fn is_possible(job: &str, record: &LedgerRecord) -> bool {
             let most = if job == "flaky" { 4 } else { 3 };
             fails_at(second, record.tries) && record.tries <= most
         }
-        (_, Outcome::Ran(Ran::Error | Ran::Panic)) => false,
-        ("timed_out", Outcome::Ran(Ran::Ok)) => false,
+        (_, Outcome::Ran(Ran::Error | Ran::Panic)) | ("timed_out", Outcome::Ran(Ran::Ok)) => false,
         (_, Outcome::Ran(Ran::TimedOut)) => job == "timed_out",
         // The twenty newest that are owed are run, one a second, and none of those is missed.
         ("every_one", Outcome::Ran(_)) => late(record) < 43 * MINUTE,

@@ -10,7 +10,7 @@ async fn takes(seconds: u64) {
 }
 
 /// The same choice for the same try, at about every other, whatever the tries before it did: some runs use up all of theirs. (The mix of
-/// SplitMix64: Steele, Lea and Flood, 2014.)
+/// `SplitMix64`: Steele, Lea and Flood, 2014.)
 pub(crate) fn fails_at(second: u64, attempt: u32) -> bool {
     let mut mixed = (second << 8 | u64::from(attempt)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

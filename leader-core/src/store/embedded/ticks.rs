@@ -100,6 +100,20 @@ pub(super) fn claim(data: &mut Data, batch: &ClaimBatch, time: Time<'_>) -> Clai
     Claimed::Yours(batch.claims.iter().map(one).collect())
 }
 
+/// Whether an open run stands in the way of a claim.
+fn overlaps(job: &JobLedger, claim: &Claim, time: Time<'_>) -> bool {
+    let beside = (claim.want == Want::Run || claim.meets.is_some()) && claim.overlap == Overlap::Allow;
+    // The runs of a past span come one after another, whatever the policy.
+    let own = |run: &OpenRun| claim.want == Want::Extra(Origin::Backfill) && run.origin == Origin::Backfill;
+    let just_ended = |record: &LedgerRecord| {
+        let since = time.wall.duration_since(record.settled_at);
+        record.outcome.is_ran() && since < SignedDuration::from_secs(17)
+    };
+    let remembers = planted(Mutant::OverlapRemembered) && !beside && job.records.iter().any(just_ended);
+    let forgets = planted(Mutant::WaitedBeside) && claim.want == Want::Waited;
+    remembers || job.open.iter().any(|run| !forgets && (!beside || own(run)))
+}
+
 /// The jobs of a batch whose ticks stay open, and why: later ticks of theirs must not overtake.
 type Stopped = BTreeMap<JobName, ClaimReply>;
 
@@ -167,16 +181,7 @@ fn claim_one(
     if scheduled && planted(Mutant::CursorBeforeTheClaim) {
         job.cursor = Some(claim.tick);
     }
-    let beside = (claim.want == Want::Run || claim.meets.is_some()) && claim.overlap == Overlap::Allow;
-    // The runs of a past span come one after another, whatever the policy.
-    let own = |run: &OpenRun| claim.want == Want::Extra(Origin::Backfill) && run.origin == Origin::Backfill;
-    let just_ended = |record: &LedgerRecord| {
-        let since = time.wall.duration_since(record.settled_at);
-        record.outcome.is_ran() && since < SignedDuration::from_secs(17)
-    };
-    let remembers = planted(Mutant::OverlapRemembered) && !beside && job.records.iter().any(just_ended);
-    let forgets = planted(Mutant::WaitedBeside) && claim.want == Want::Waited;
-    let overlaps = remembers || job.open.iter().any(|run| !forgets && (!beside || own(run)));
+    let overlaps = overlaps(job, claim, time);
     if overlaps && claim.want == Want::Run && claim.overlap == Overlap::Replace {
         return ClaimReply::Replacing;
     }
