@@ -44,7 +44,8 @@ pub enum Fault {
 /// What a server that was just restarted makes everybody wait for, because it may have forgotten its last writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Young {
-    /// For `seen` + TTL + the lag of an fsync: by the last renewal that it remembers.
+    /// For `seen` + 2 × TTL + the lag of an fsync: by the last renewal that it remembers, which others may have followed until the end of
+    /// its lease and for that lag.
     BySeen,
     /// Until every belief of its earlier life has ended: by its age alone.
     ByAge,
@@ -80,6 +81,8 @@ pub enum Mutant {
     NoBirthMark,
     /// A young server is like an old one.
     NeverYoung,
+    /// A young server takes the last renewal that it remembers for the last that there was, but for the lag of an fsync.
+    LateRenewalForgotten,
     /// A vacancy is left to others from each look on.
     YieldForEver,
     /// An instance whose job runtime stands still takes the lease it asked for.
@@ -135,6 +138,8 @@ pub struct Config {
     /// All instances have one id: with `only_one` a broken promise.
     pub one_id: bool,
     pub young: Young,
+    /// Whether only a lease that is held is written to disk, and no vacancy.
+    pub held_on_disk: bool,
     /// The store has just been set up, and a birth mark is missing.
     pub fresh: bool,
     /// Within how many units somebody leads when faults have ended. Timers are modelled then.
@@ -163,6 +168,7 @@ impl Config {
             only_one: false,
             one_id: false,
             young: YOUNG,
+            held_on_disk: false,
             fresh: false,
             calm_within: None,
             properties: vec![P1, P3, Inv, Keep, Ghost, Wedge],
@@ -177,11 +183,19 @@ impl Config {
     fn settle(&mut self) {
         let longest = self.ttl.into_iter().max().unwrap_or(0);
         let spare = self.yields.into_iter().max().unwrap_or(0).max(FSYNC);
-        self.old = (longest + spare).cast_signed();
+        // What the script counts on from the last renewal that a restarted server remembers: others up to the end of its lease, and the lag
+        // of an fsync after that.
+        let by_seen = if self.restarts() && self.young == Young::BySeen {
+            longest
+        } else {
+            0
+        };
+        self.old = (longest + by_seen + spare).cast_signed();
     }
 
     pub fn fault(mut self, fault: Fault, times: u8) -> Self {
         self.faults[fault as usize] = times;
+        self.settle();
         self
     }
 
@@ -230,6 +244,13 @@ impl Config {
 
     pub fn young(mut self, young: Young) -> Self {
         self.young = young;
+        self.settle();
+        self
+    }
+
+    /// No vacancy is written to disk.
+    pub fn held_on_disk(mut self) -> Self {
+        self.held_on_disk = true;
         self
     }
 

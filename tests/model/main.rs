@@ -239,10 +239,16 @@ fn data_rolled_back() {
     });
     // What was acquired after a vacancy was written to disk is forgotten, and nothing that is remembered tells when it will have
     // ended: why the script goes by the last renewal only where no more than the last moments of a machine's crash can be lost.
-    let by_seen = Config::new("young by seen: 1 rollback", 3)
-        .messages(1)
-        .fault(Fault::Rollback, 1);
-    breaks(&by_seen.young(Young::BySeen).only(&properties), Property::P1);
+    let by_seen = |name| {
+        let config = Config::new(name, 3).messages(1).fault(Fault::Rollback, 1);
+        config.young(Young::BySeen).only(&properties)
+    };
+    breaks(&by_seen("young by seen: 1 rollback"), Property::P1);
+    // A lease that was written to disk may have been renewed at its very end, and that may be forgotten.
+    let held = by_seen("young by seen, held on disk: 1 rollback, 1 step-down").held_on_disk();
+    let held = held.fault(Fault::StepDown, 1);
+    holds_once(held.clone());
+    breaks(&held.mutant(Mutant::LateRenewalForgotten), Property::P1);
 }
 
 #[test]

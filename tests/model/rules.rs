@@ -79,9 +79,13 @@ impl Store {
             signed(self.quarantine) - self.born
         };
         let last_ttl = signed(self.ttl.max(ttl));
+        let by_age = signed(self.quarantine) - server.uptime;
+        let leads = if config.has(Mutant::LateRenewalForgotten) { 1 } else { 2 };
         let young = match config.young {
-            Young::BySeen => (signed(FSYNC) + 2 * last_ttl - seen).min(signed(self.quarantine) - server.uptime),
-            Young::ByAge => signed(self.quarantine) - server.uptime,
+            Young::BySeen if !self.released && ask.known <= self.term => {
+                (signed(FSYNC) + leads * last_ttl - seen).min(by_age)
+            }
+            Young::BySeen | Young::ByAge => by_age,
         };
         if !config.has(Mutant::NeverYoung) {
             wait = wait.max(young);

@@ -632,7 +632,8 @@ fn server_faults(state: &State, config: &Config, add: &mut impl FnMut(Step, Stat
         add(Step::Server(fault), next, None);
     }
     let mut next = *state;
-    if next.spend(Fault::Rollback) {
+    let may_keep = !config.held_on_disk || state.store.holder != NOBODY;
+    if may_keep && next.spend(Fault::Rollback) {
         // Kept in view of a restart to come; if none comes in time the fault is spent.
         next.snapshot = next.store;
         next.snapshot_age = 0;
