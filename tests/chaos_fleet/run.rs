@@ -93,10 +93,15 @@ pub async fn run(options: &Options) -> bool {
         .keep();
     let mut run = Run::begin(folder.clone()).await;
     let mut first_use = Vec::new();
-    for slice in plan(options.seed, length, usize::try_from(slices).unwrap_or(1)) {
+    for (slice, number) in plan(options.seed, length, usize::try_from(slices).unwrap_or(1))
+        .into_iter()
+        .zip(1..)
+    {
         run.trouble(&slice).await;
         run.calm().await;
         run.progress(began.elapsed());
+        // What is left of its share of the time is calm, too: who asks for an hour gets one.
+        sleep_until(began + whole * number).await;
         if first_use.is_empty() {
             first_use = run.uses();
         }
