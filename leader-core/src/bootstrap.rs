@@ -115,7 +115,7 @@ pub struct Bootstrap {
 }
 
 /// The bound of a step-down's wait for its bodies.
-const DRAIN: Duration = Duration::from_secs(10);
+pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 
 impl Bootstrap {
     fn new(source: Result<Source, Fault>) -> Self {

@@ -13,6 +13,7 @@ use super::nemesis::PATIENCE;
 use super::report::Report;
 use super::seen::Seen;
 use super::world::{World, lock};
+use crate::bootstrap::DRAIN;
 use crate::clock::of_timers;
 use crate::job::record::{Record, Trigger};
 use crate::names::{GroupName, JobName};
@@ -171,9 +172,10 @@ fn look_around(world: &World) {
     }
 }
 
-/// How much longer than promised a fleet may be without a leader: a server that may have forgotten keeps everybody waiting, and a lease
-/// that is longer because its clock was put back is cut back by who looks next.
-fn grace_of_recovery(timing: Timing, plan: &[Fault]) -> Duration {
+/// How much longer than promised a fleet may be without a leader: a server that may have forgotten keeps everybody waiting, a lease
+/// that is longer because its clock was put back is cut back by who looks next, and where everybody was asked to step down, all stay out
+/// of the race until the first one's cool-down is over.
+fn grace_of_recovery(timing: Timing, plan: &[Fault], span: Duration) -> Duration {
     let any = |of: fn(FaultKind) -> bool| plan.iter().any(|fault| of(fault.kind));
     let mut grace = Duration::ZERO;
     if any(|kind| kind.is_forgetful() || kind == FaultKind::StoreRestart) {
@@ -182,13 +184,17 @@ fn grace_of_recovery(timing: Timing, plan: &[Fault]) -> Duration {
     if any(|kind| kind == FaultKind::StoreClock) {
         grace += timing.ttl();
     }
+    let is_late = |fault: &Fault| fault.kind == FaultKind::StepDown && fault.at + PATIENCE + 4 * timing.ttl() > span;
+    if plan.iter().any(is_late) {
+        grace += DRAIN + timing.cool_down();
+    }
     grace
 }
 
 /// Waits until every group is led.
 async fn recover(world: &Arc<World>, plan: &[Fault]) {
     let timing = world.setting.timing;
-    let bound = timing.ttl() + Duration::from_secs(1) + grace_of_recovery(timing, plan);
+    let bound = timing.ttl() + Duration::from_secs(1) + grace_of_recovery(timing, plan, world.setting.span);
     let began = of_timers();
     for group in &world.setting.groups() {
         let after = loop {
