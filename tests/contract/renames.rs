@@ -1,7 +1,8 @@
 //! Jobs that have another name: what was kept of them goes on, and who knows only the old name goes on under the new one.
 
 use leader_core::__seam::{
-    AbsenceKind, ActRequest, Acted, ClaimReply, Deed, Gap, Settled, TakeOver, TakenOver, UNLED, Want, Writer,
+    AbsenceKind, ActRequest, Acted, ClaimReply, Deed, Gap, MadeReply, MakeRequest, Making, Settled, TakeOver,
+    TakenOver, UNLED, Want, Writer,
 };
 use leader_core::{Holder, JobLedger, JobName, MissedReason, Outcome, Ran};
 
@@ -17,6 +18,8 @@ on_each_store!(
     an_old_name_may_be_given_to_a_new_job,
     an_old_name_may_be_that_of_a_job_that_is_asked_for_apart,
     only_the_leader_renames,
+    so_many_names_are_followed,
+    nothing_is_claimed_or_made_under_a_name_that_is_another_now,
 );
 
 /// Takes over a job that had these names: the cursor, and the name that it is kept by.
@@ -264,4 +267,67 @@ async fn only_the_leader_renames(bench: Bench) {
     assert_eq!(bench.store.take_over(request).await.unwrap(), TakenOver::NotYours);
     assert_eq!(bench.ledger("old").await, before);
     assert_eq!(bench.ledger("new").await, JobLedger::default());
+}
+
+/// What goes on under more than that is nobody's, as a circle of names.
+async fn so_many_names_are_followed(bench: Bench) {
+    const MOST: usize = 16;
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    let since = bench.cursor(&a, term, "name-0").await;
+    let names: Vec<_> = (0..=MOST + 1).map(|at| format!("name-{at}")).collect();
+    for at in 1..=MOST {
+        let was = [names[at - 1].as_str()];
+        let taken = take_over(&bench, &a, term, &[(&names[at], &was)]).await;
+        assert_eq!(taken, [(since, job(&names[at]))]);
+    }
+    let taken = take_over(&bench, &a, term, &[("name-0", &[])]).await;
+    assert_eq!(taken, [(since, job("name-16"))]);
+    assert_eq!(bench.ledger("name-0").await.cursor, Some(since));
+    let pauses = async |name: &str| {
+        let request = ActRequest {
+            group: bench.group.clone(),
+            job: Some(job(name)),
+            deed: Deed::pause(Gap::Owed, None),
+            by: "ann".to_owned(),
+            reason: String::new(),
+        };
+        bench.store.act(request).await.unwrap();
+        let acts = bench.store.control(&bench.group).await.unwrap().acts;
+        acts[0].job.clone()
+    };
+    assert_eq!(pauses("name-0").await, Some(job("name-16")));
+    take_over(&bench, &a, term, &[("name-17", &["name-16"])]).await;
+    let taken = take_over(&bench, &a, term, &[("name-1", &[])]).await;
+    assert_eq!(taken, [(since, job("name-17"))]);
+    assert_eq!(pauses("name-1").await, Some(job("name-17")));
+    assert_eq!(pauses("name-0").await, Some(job("name-0")));
+    let taken = take_over(&bench, &a, term, &[("name-0", &[])]).await;
+    assert_eq!(taken[0].1, job("name-0"));
+    assert!(taken[0].0 > since, "it begins anew");
+}
+
+async fn nothing_is_claimed_or_made_under_a_name_that_is_another_now(bench: Bench) {
+    let a = holder("a");
+    let term = bench.acquire(&a).await;
+    let cursor = with_a_past(&bench, &a, term).await.cursor.unwrap();
+    take_over(&bench, &a, term, &[("new", &["old"])]).await;
+    for want in [Want::Run, Want::Owed, Want::Settle, Want::Adopt] {
+        let wish = claim("old", 9, cursor, after(cursor, 1), want);
+        assert_eq!(bench.claim(&a, term, wish).await, ClaimReply::OtherSchedule, "{want:?}");
+    }
+    let waited = claim("old", 9, cursor, after(cursor, 1), Want::Waited);
+    assert_eq!(bench.claim(&a, term, waited).await, ClaimReply::Passed);
+    let request = MakeRequest {
+        group: bench.group.clone(),
+        name: job("old"),
+        what: Making::Make {
+            handler: job("handler"),
+            schedule: SCHEDULE.into(),
+            payload: "1".into(),
+        },
+        by: "ann".to_owned(),
+        writer: Writer::default(),
+    };
+    assert_eq!(bench.store.make(request).await.unwrap(), MadeReply::Taken);
 }

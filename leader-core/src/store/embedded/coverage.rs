@@ -38,11 +38,16 @@ pub(super) fn cover(data: &mut Data, request: &Cover, time: Time<'_>) -> bool {
 }
 
 impl Coverage {
-    /// Where the state of a job is kept.
+    /// Where the state of a job is kept. Names are followed 16 times, and then as little as a circle of them.
     pub(super) fn goes_on_as(&self, job: &JobName) -> JobName {
-        let next = |job: &&JobName| self.moved.get(*job);
-        let names = std::iter::successors(Some(job), next).take(KEPT_ABSENCES + 1);
-        names.last().unwrap_or(job).clone()
+        let mut name = job;
+        for _ in 0..=KEPT_ABSENCES {
+            let Some(next) = self.moved.get(name) else {
+                return name.clone();
+            };
+            name = next;
+        }
+        job.clone()
     }
 
     /// Whether a job goes on under another name.

@@ -7,14 +7,16 @@
 --        'untimely' with the server's time
 local call, format, match, concat = redis.call, string.format, string.match, table.concat
 local what, job, first, last, by, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
--- One that goes on under another name.
+-- One that goes on under another name; a circle of names is passed over.
+local kept_as = job
 for _ = 0, 16 do
-  local moved = redis.pcall('HGET', KEYS[4], job)
+  local moved = redis.pcall('HGET', KEYS[4], kept_as)
   local name = type(moved) == 'string' and match(moved, '^>(.+)$')
   if not name or not is_name(name) then
+    job = kept_as
     break
   end
-  job = name
+  kept_as = name
 end
 local time = call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])

@@ -99,7 +99,8 @@ impl RedisStore {
 
     pub(super) async fn ledger_as_kept(&self, group: &GroupName, job: &JobName) -> Result<JobLedger, StoreError> {
         let mut job = job.clone();
-        for _ in 0..HOPS {
+        // Asked once more than it is followed.
+        for _ in 0..=HOPS {
             let mut replies = self.query(&self.commands, self.reads(group, &job)).await.into_iter();
             let mut next = || replies.next().unwrap_or_else(|| Err(StoreError::protocol()));
             let (hash, ran, passed) = (next()?, next()?, next()?);
