@@ -198,7 +198,6 @@ impl Control {
 
     /// A job goes on under another name.
     pub(super) fn rename(&mut self, old: &JobName, new: &JobName) {
-        self.unheeded &= self.asked() == 0;
         if let Some(pause) = self.pauses.remove(&Some(old.clone())) {
             let job = Some(new.clone());
             self.pauses.entry(job.clone()).or_insert(Pause { job, ..pause });

@@ -82,11 +82,10 @@ impl Time<'_> {
         self.writes.any.set(true);
     }
 
-    /// A write that may need memory, and is left out where it is refused; whether it is done.
+    /// A write that may need memory, and is left out where it is refused; whether it is done. Where there is none, something has been
+    /// written already.
     pub(super) fn may_grow(self) -> bool {
-        let may = self.refusal().is_none();
-        self.writes.any.set(self.writes.any.get() || may);
-        may
+        self.refusal().is_none()
     }
 
     /// A write that needs no memory, and is left out where it is refused; whether it is done.
