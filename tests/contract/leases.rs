@@ -33,6 +33,7 @@ on_each_store!(
     case_70_namespaces_and_groups_are_apart,
     each_of_a_batch_is_judged_on_its_own,
     nothing_asked_is_nothing_answered,
+    a_store_says_what_it_is,
 );
 
 async fn a_vacant_lease_is_acquired(bench: Bench) {
@@ -449,4 +450,10 @@ async fn nothing_asked_is_nothing_answered(bench: Bench) {
     assert!(bench.store.claim(Vec::new()).await.is_empty());
     assert!(bench.store.settle(Vec::new()).await.is_empty());
     bench.beat(&[]).await;
+}
+
+async fn a_store_says_what_it_is(bench: Bench) {
+    let is_embedded = bench.server.is_none();
+    assert_eq!(bench.store.is_embedded(), is_embedded);
+    assert_eq!(bench.store.address() == "embedded", is_embedded);
 }

@@ -3,6 +3,9 @@
 
 #[macro_use]
 mod bench;
+#[cfg(target_os = "linux")]
+#[macro_use]
+mod machine;
 mod blackout;
 mod cases;
 mod control;
@@ -13,6 +16,8 @@ mod differential;
 mod garbage;
 mod ghosts;
 mod heard;
+#[cfg(target_os = "linux")]
+mod instants;
 #[cfg(target_os = "linux")]
 mod lane;
 mod leases;
@@ -29,6 +34,8 @@ mod round_trips;
 mod schedules;
 #[cfg(target_os = "linux")]
 mod server;
+#[cfg(target_os = "linux")]
+mod shortage;
 mod ticks;
 mod tries;
 mod trimming;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leader_core::__seam::{Ask, AskReply, Asked, Renewed};
+use leader_core::__seam::{ActRequest, Ask, AskReply, Asked, Deed, Gap, Renewed, Store, in_namespace};
+use leader_core::{Embedded, Namespace};
 use leader_tests::eventually;
 
-use crate::bench::{BOUND, Bench, COARSE, LONG, holder};
+use crate::bench::{BOUND, Bench, COARSE, LONG, group, holder};
 use crate::heard::Heard;
 
 on_each_store!(
@@ -127,5 +128,53 @@ async fn words_of_any_kind_arrive_as_they_were_said(bench: Bench) {
     ] {
         answer(&bench, ask(&bench, None, LONG, reason)).await;
         assert_eq!(heard(&bench, &a, term).await.unwrap().reason, reason);
+    }
+}
+
+#[tokio::test]
+async fn an_embedded_store_tells_a_namespace_of_itself_only() {
+    let store = Embedded::new();
+    let [here, there] = ["here", "there"].map(|name| {
+        let namespace = Namespace::new(name).unwrap();
+        Arc::new(in_namespace(store.clone(), &namespace))
+    });
+    let ears = Arc::new(Heard::default());
+    let (listens, told) = (Arc::clone(&here), Arc::clone(&ears));
+    let listening = tokio::spawn(async move { listens.listen(told).await });
+    let act = async |store: &Embedded, name: &str| {
+        let request = ActRequest {
+            group: group(name),
+            job: None,
+            deed: Deed::pause(Gap::Skip, None),
+            by: "ann".to_owned(),
+            reason: String::new(),
+        };
+        store.act(request).await.unwrap();
+    };
+    eventually(BOUND, "an act is heard", || async {
+        act(&there, "theirs").await;
+        act(&here, "ours").await;
+        !ears.controlled.lock().unwrap().is_empty()
+    })
+    .await;
+    act(&there, "theirs").await;
+    act(&here, "last").await;
+    eventually(BOUND, "the last act is heard", || async {
+        ears.controlled.lock().unwrap().iter().any(|(group, _)| group == "last")
+    })
+    .await;
+    listening.abort();
+    let heard = ears.controlled.lock().unwrap().clone();
+    assert!(heard.iter().all(|(group, _)| group != "theirs"), "{heard:?}");
+}
+
+#[test]
+fn an_embedded_store_for_tests_fires_nothing_by_itself() {
+    for (store, expected) in [
+        (Embedded::for_test(), "manual_ticks: true"),
+        (Embedded::new(), "manual_ticks: false"),
+    ] {
+        let told = format!("{store:?}");
+        assert!(told.contains(expected), "{told}");
     }
 }
