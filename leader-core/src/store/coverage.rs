@@ -68,3 +68,34 @@ pub(crate) fn gaps(absences: &[Absence], now: Timestamp) -> Vec<Gap> {
     };
     absences.iter().map(gap).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absences_are_gaps_of_their_kind_and_one_that_goes_on_ends_now() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let absence = |kind, from, until| Absence {
+            kind,
+            from: at(from),
+            until,
+        };
+        let gap = |why, after, until| Gap {
+            after: at(after),
+            until: at(until),
+            why,
+        };
+        let absences = [
+            absence(AbsenceKind::Removed, 1, Some(at(2))),
+            absence(AbsenceKind::ForeignLeader, 3, Some(at(4))),
+            absence(AbsenceKind::Uncovered, 5, None),
+        ];
+        let expected = [
+            gap(Why::Removed, 1, 2),
+            gap(Why::ForeignLeader, 3, 4),
+            gap(Why::Uncovered, 5, 9),
+        ];
+        assert_eq!(gaps(&absences, at(9)), expected);
+    }
+}

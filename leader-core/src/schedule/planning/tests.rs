@@ -340,3 +340,47 @@ fn a_clock_that_stands_does_it_to_the_end_and_is_slewed_after_that() {
     assert!((400..=600).contains(&late(&clock, 95)), "{}", late(&clock, 95));
     assert!(late(&clock, 125) <= 5, "{}", late(&clock, 125));
 }
+
+/// What a slow answer leaves open might still be missing: no tick is to be early by it.
+#[test]
+fn a_clock_that_stands_goes_on_when_the_store_has_caught_up_for_certain() {
+    let mut clock = at_noon();
+    for second in [1, 2, 3] {
+        sample(&mut clock, second, -60);
+    }
+    let stands_at = clock.at(moment(3));
+    // The store's time at the answer is between noon and a second, and four seconds.
+    clock.sample(moment(60), moment(63), noon(1));
+    let lowest = clock.believed.unwrap().low;
+    let left = u64::try_from(stands_at.as_nanosecond() - lowest).unwrap();
+    assert!((500_000_000..=2_000_000_000).contains(&left), "{left}");
+    let goes_on = moment(63) + Duration::from_nanos(left);
+    assert_eq!(clock.at(goes_on), stands_at);
+    assert_eq!(
+        clock.at(goes_on + Duration::from_millis(1)),
+        stands_at + SignedDuration::from_millis(1)
+    );
+}
+
+/// Two seconds are made up for by running faster, and more in a leap.
+#[test]
+fn an_error_of_the_longest_that_is_slewed_is_slewed() {
+    for (nanos, waits) in [(0, false), (1, true)] {
+        let mut clock = at_noon();
+        for second in [1, 2, 3] {
+            let server = noon(i64::try_from(second).unwrap() + 2) + SignedDuration::from_nanos(nanos);
+            clock.sample(moment(second), moment(second), server);
+        }
+        assert_eq!(clock.waits(), waits, "{nanos}: {clock:?}");
+    }
+}
+
+/// Nothing can be said of a rate between them.
+#[test]
+fn two_answers_of_one_moment_are_taken() {
+    let mut clock = at_noon();
+    for _ in 0..2 {
+        sample(&mut clock, 0, 0);
+    }
+    assert_eq!(clock.at(moment(1)), noon(1));
+}

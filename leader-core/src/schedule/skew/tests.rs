@@ -304,3 +304,19 @@ fn each_doubt_alone_asks_the_fleet() {
     assert_eq!(dispute, Some((3600, 2, 3)));
     assert!(!fleet.skew.disagrees() && fleet.skew.asks());
 }
+
+/// A leap that only our own wall clock speaks against waits for as long as the slowest of the fleet takes to say something.
+#[test]
+fn a_leap_is_held_for_as_long_as_the_fleet_needs() {
+    let wall: Timestamp = "2026-03-02T12:00:00Z".parse().unwrap();
+    let at = |seconds: u64| Moment::from_nanos(seconds * 1_000_000_000);
+    let mut clock = PlanningClock::new(wall, at(100));
+    let mut skew = Skew::new(false, Duration::from_secs(10));
+    skew.be_patient_for(Duration::from_secs(60));
+    let step = clock.sample(at(100), at(100), wall + SignedDuration::from_hours(1));
+    skew.sampled(at(100), wall, step, &mut clock);
+    for (second, follows) in [(110, false), (159, false), (160, true)] {
+        skew.judged(at(second), &[], &mut clock);
+        assert_eq!(clock.has_followed(), follows, "{second}");
+    }
+}

@@ -440,3 +440,78 @@ fn what_the_fleet_was_without_is_no_tick_and_what_the_leader_lacks_is_told() {
         "{told}"
     );
 }
+
+/// Runs that were asked for at exactly that instant, and none of the schedule's.
+#[test]
+fn what_was_asked_for_is_told_beside_the_fate() {
+    let rule = rule();
+    for (instant, fences) in [("08:15:00", vec![77]), ("08:10:00", vec![]), ("08:20:00", vec![])] {
+        let told = asked(&ledger(), &rule, instant, None);
+        let asked_for: Vec<_> = told.asked_for.iter().map(|record| record.fence).collect();
+        assert_eq!(asked_for, fences, "{instant}");
+        assert!(told.asked_for.iter().all(|record| record.origin == Origin::Manual));
+    }
+}
+
+/// What another schedule decided together says nothing of one of its ends by name: the schedule in force then does.
+#[test]
+fn a_span_names_none_of_its_ticks() {
+    let mut ledger = ledger();
+    ledger.records = vec![record("09:21:00", "09:41:00", Outcome::Missed(MissedReason::Coalesced))];
+    for instant in ["09:21:00", "09:41:00"] {
+        let fate = asked(&ledger, &rule(), instant, None).fate;
+        assert!(matches!(fate, Fate::NotATick { .. }), "{instant}: {fate:?}");
+    }
+}
+
+#[test]
+fn the_cursor_itself_is_decided_and_an_absence_begins_after_its_first_instant() {
+    let mut ledger = ledger();
+    (ledger.open, ledger.records, ledger.trimmed) = (Vec::new(), Vec::new(), Trimmed::default());
+    let fate = |ledger: &JobLedger, instant| asked(ledger, &rule(), instant, None).fate;
+    assert_eq!(fate(&ledger, "11:50:00"), Fate::Unrecorded);
+    assert!(matches!(fate(&ledger, "12:00:00"), Fate::Undecided { .. }));
+    ledger.absences = vec![Absence {
+        kind: AbsenceKind::Removed,
+        from: at("10:10:00"),
+        until: Some(at("10:30:00")),
+    }];
+    assert_eq!(fate(&ledger, "10:10:00"), Fate::Unrecorded);
+    for instant in ["10:20:00", "10:30:00"] {
+        assert!(matches!(fate(&ledger, instant), Fate::Removed { .. }), "{instant}");
+    }
+    assert_eq!(fate(&ledger, "10:40:00"), Fate::Unrecorded);
+}
+
+/// The run that was under way when the tick was skipped: an earlier one, and no record of anything else.
+#[test]
+fn what_was_overlapped_names_the_run_that_was_under_way() {
+    let behind = |records: Vec<LedgerRecord>| {
+        let mut ledger = ledger();
+        (ledger.open, ledger.records) = (Vec::new(), records);
+        match asked(&ledger, &rule(), "08:30:00", None).fate {
+            Fate::OverlapSkipped { behind, .. } => behind.map(|run| run.tick),
+            other => panic!("{other:?}"),
+        }
+    };
+    let skipped = record("08:30:00", "08:30:00", Outcome::OverlapSkipped);
+    let ran = |first: &str, outcome| LedgerRecord {
+        claimed_at: at(first),
+        settled_at: at("08:35:00"),
+        ..record(first, first, outcome)
+    };
+    let slow = ran("08:20:00", Outcome::Ran(Ran::Ok));
+    assert_eq!(behind(vec![skipped.clone(), slow.clone()]), Some(at("08:20:00")));
+    for other in [
+        ran("08:20:00", Outcome::Paused),
+        // A run of the same tick, that somebody asked for.
+        LedgerRecord {
+            origin: Origin::Manual,
+            ..ran("08:30:00", Outcome::Ran(Ran::Ok))
+        },
+        ran("08:40:00", Outcome::Ran(Ran::Ok)),
+    ] {
+        assert_eq!(behind(vec![skipped.clone(), other.clone()]), None, "{other:?}");
+        assert_eq!(behind(vec![skipped.clone(), other, slow.clone()]), Some(at("08:20:00")));
+    }
+}

@@ -5,6 +5,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
+use crate::schedule::Zone;
+use crate::schedule::blackout::{Blackouts, Calendar};
 use crate::schedule::missed::Missed;
 use crate::schedule::planner::seed;
 
@@ -300,4 +302,30 @@ fn exactly_the_ticks_of_the_schedule_in_force_are_decided_whatever_is_edited() {
         assert_eq!(world.decided, expected, "sequence {sequence}: {:?}", world.history);
     }
     assert!(changes > 1_000 && ticks > 10_000, "{changes} changes, {ticks} ticks");
+}
+
+#[test]
+fn a_job_that_is_forgotten_is_planned_no_more() {
+    let mut planner = planner(rule(cron("0 9 * * *"), Missed::Latest), "00:00:00", "08:00:00");
+    assert!(planner.rule(0).is_some());
+    planner.forget(0);
+    assert!(planner.rule(0).is_none());
+    assert_eq!(planner.next_wake(), None);
+}
+
+/// The day of a calendar is that of the schedule's zone: Tokyo's begins at 15:00 UTC of the day before.
+#[test]
+fn calendars_go_over_to_the_zone_of_another_schedule() {
+    let freeze = Calendar::new().day(jiff::civil::date(2026, 3, 3));
+    let rule = Rule {
+        blackouts: Blackouts::new([("freeze", &freeze)], &Zone::UTC),
+        ..rule(cron("0 * * * *"), Missed::Latest)
+    };
+    assert_eq!(rule.next_open(at("15:00:00")), Some(at("16:00:00")));
+    let tokyo = rule.with_schedule(cron("0 * * * *").in_zone(Zone::new("Asia/Tokyo").unwrap()).unwrap());
+    assert_eq!(tokyo.next_open(at("13:30:00")), Some(at("14:00:00")));
+    assert_eq!(
+        tokyo.next_open(at("14:00:00")),
+        Some("2026-03-03T15:00:00Z".parse().unwrap())
+    );
 }
