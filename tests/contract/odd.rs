@@ -47,8 +47,9 @@ async fn case_19_a_lease_that_vanished_is_not_granted_before_its_end() {
     let bench = Bench::redis().await;
     let keys = Keys::of(&bench);
     let (a, b) = (holder("a"), holder("b"));
+    // No later than the server's grant, whose answer may take its time.
+    let asked_at = Instant::now();
     let term = granted(&bench, &a).await;
-    let granted_at = Instant::now();
     command(&bench, &["DEL", &keys.lease]).await;
     let Verdict::Quarantined { remaining, .. } = campaign(&bench, &b, term).await else {
         panic!("granted while its leader may believe");
@@ -61,9 +62,9 @@ async fn case_19_a_lease_that_vanished_is_not_granted_before_its_end() {
             Verdict::Quarantined { .. } => tokio::time::sleep(Duration::from_millis(5)).await,
             other => panic!("{other:?}"),
         }
-        assert!(granted_at.elapsed() < BOUND);
+        assert!(asked_at.elapsed() < BOUND);
     }
-    assert!(granted_at.elapsed() + COARSE >= TTL, "{:?}", granted_at.elapsed());
+    assert!(asked_at.elapsed() + COARSE >= TTL, "{:?}", asked_at.elapsed());
     assert!(next > term);
 }
 
