@@ -92,7 +92,10 @@ impl Setting {
 ///   stand-in as its state. What it waits for in another thread (`spawn_blocking`, a channel) takes real time, in which virtual time may leap.
 /// - All instances are in one process and share its statics and the clones of a [`state`](Self::state), which is the world around them. A task
 ///   that a body spawns and leaves alone belongs to no instance, and outlives a crash.
-/// - A body that never yields, or blocks its thread for ever, holds up all: nothing ends it.
+/// - A body that never yields, or blocks its thread for ever, holds up all: nothing ends it. So does one that always has something to do, such as a
+///   loop over `yield_now` until some time is over: no time passes meanwhile.
+/// - What throws dice of its own is not repeated by a seed: `tokio::select!` without `biased`, several that wait at one `tokio::sync::watch`,
+///   a `HashMap` that is iterated.
 /// - A debug build takes ten times as long as a release build, and a day of a job each minute some seconds there:
 ///   `cargo test --release`, or a shorter [`lasting`](Self::lasting).
 ///

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError, Weak};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::fault::{Fault, FaultKind};
@@ -21,8 +21,8 @@ const APART: SignedDuration = SignedDuration::from_micros(137);
 #[derive(Debug)]
 pub(super) struct Servers {
     state: Mutex<State>,
-    /// Raised when connections end.
-    ended: watch::Sender<u64>,
+    /// Woken when connections end.
+    ended: Notify,
     /// Who is told what they do.
     world: Weak<World>,
 }
@@ -106,7 +106,7 @@ impl Servers {
                 readonly_until: None,
                 stepped: SignedDuration::ZERO,
             }),
-            ended: watch::Sender::new(0),
+            ended: Notify::new(),
             world,
         }
     }
@@ -190,7 +190,7 @@ impl Servers {
             )
         });
         if cuts {
-            self.ended.send_modify(|ended| *ended += 1);
+            self.ended.notify_waiters();
         }
     }
 
@@ -215,7 +215,7 @@ impl Servers {
             let stepped = std::mem::take(&mut state.stepped);
             state.master.step_clock(-stepped);
         });
-        self.ended.send_modify(|ended| *ended += 1);
+        self.ended.notify_waiters();
     }
 
     /// The server that an instance has, whether it answers or not.
@@ -228,10 +228,10 @@ impl Servers {
         self.state(|state| state.master.leases())
     }
 
-    /// Completes when the connections of an instance have ended. Cancel safe.
+    /// Completes when the connections of an instance have ended: for one after another in the order in which they wait, where a channel
+    /// would throw dice that no seed reaches. Cancel safe.
     pub(super) async fn changed(&self) {
-        // The sender lives in `self`.
-        let _ = self.ended.subscribe().changed().await;
+        self.ended.notified().await;
     }
 
     /// The server that an instance reaches at once; `None` when it has to wait.
@@ -254,5 +254,33 @@ impl Servers {
             let until = self.state(|state| state.stalled_until);
             sleep_until(until.unwrap_or(now)).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_end_in_the_order_in_which_they_wait() {
+        let clock = Clock::of_the_runtime(jiff::Timestamp::UNIX_EPOCH);
+        let servers = Arc::new(Servers::new(clock, Weak::new()));
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let wait = |number| {
+            let (servers, order) = (Arc::clone(&servers), Arc::clone(&order));
+            tokio::spawn(async move {
+                servers.changed().await;
+                order.lock().unwrap().push(number);
+            })
+        };
+        let waiting: Vec<_> = (0..20).map(wait).collect();
+        tokio::task::yield_now().await;
+        servers.heal();
+        for wait in waiting {
+            wait.await.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), (0..20).collect::<Vec<_>>());
     }
 }
