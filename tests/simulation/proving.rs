@@ -94,6 +94,19 @@ fn refusal<T>(call: impl FnOnce() -> T + std::panic::UnwindSafe) -> String {
         .unwrap_or_default()
 }
 
+/// Plans that were made for other fleets.
+fn of_another_fleet() -> [(String, &'static str); 2] {
+    let day = || Simulation::new().job::<minutely>();
+    let faults = Faults::none().with(FaultKind::Crash, 6.0);
+    let larger = day().instances(9).faults(faults.clone()).plan();
+    let longer = day().for_days(30).faults(faults).plan();
+    let wanted = "has no place for this fault of another";
+    [
+        (refusal(|| day().run_with(&larger)), wanted),
+        (refusal(|| day().run_with(&longer)), wanted),
+    ]
+}
+
 #[test]
 fn what_would_simulate_nothing_is_refused() {
     let day = || Simulation::new().job::<minutely>();
@@ -121,7 +134,7 @@ fn what_would_simulate_nothing_is_refused() {
             "in a plain `#[test]`",
         ),
     ];
-    for (said, wanted) in refused {
+    for (said, wanted) in refused.into_iter().chain(of_another_fleet()) {
         assert!(said.contains(wanted), "`{said}` has no `{wanted}`");
     }
 }

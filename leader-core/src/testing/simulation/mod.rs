@@ -354,10 +354,10 @@ impl Simulation {
         minimise::minimise(report, |plan| self.run_with(plan))
     }
 
-    /// Runs it with these faults instead.
+    /// Runs it with these faults instead: those of its [`plan`](Self::plan), or some of them.
     ///
     /// # Panics
-    /// As [`run`](Self::run) does.
+    /// As [`run`](Self::run) does, and when one is of an instance that it has not, or after its end.
     #[must_use]
     pub fn run_with(&self, plan: &[Fault]) -> Report {
         #[cfg(feature = "mutants")]

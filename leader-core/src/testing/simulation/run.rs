@@ -43,6 +43,13 @@ pub(super) fn run(setting: &Setting, plan: &[Fault]) -> Report {
             job.name
         );
     }
+    let fits = |fault: &&Fault| fault.instance < setting.instances && fault.at <= setting.span;
+    if let Some(fault) = plan.iter().find(|fault| !fits(fault)) {
+        panic!(
+            "a fleet of {} instances and {:?} has no place for this fault of another: {fault}",
+            setting.instances, setting.span
+        );
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         // Nothing of the world outside: its time would be another.
         .enable_time()
