@@ -17,6 +17,7 @@ mod server;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use leader_tests::say;
 use run::Options;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -30,7 +31,7 @@ const PASSWORD: &str = "open";
 const USAGE: &str = "\
 usage: chaos_fleet [--seconds N] [--seed S] [--keep]
 
-  --seconds N   how long, at least 20; 180 unless said
+  --seconds N   how long, 20 to 2678400 (a month); 180 unless said
   --seed S      repeats the plan of a run
   --keep        keeps the files also of a run without a violation";
 
@@ -45,9 +46,16 @@ fn main() -> ExitCode {
             }
         };
     }
-    let Some(options) = Options::read(words) else {
-        eprintln!("{USAGE}");
-        return ExitCode::from(2);
+    if words.next_if(|word| word == "--help" || word == "-h").is_some() {
+        say!("{USAGE}");
+        return ExitCode::SUCCESS;
+    }
+    let options = match Options::read(words) {
+        Ok(options) => options,
+        Err(refusal) => {
+            eprintln!("{refusal}\n{USAGE}");
+            return ExitCode::from(2);
+        }
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let passed = runtime.block_on(async {

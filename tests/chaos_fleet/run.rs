@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leader_tests::audit::{Audit, JobState, Line, Violation};
-use leader_tests::{RedisServer, dice};
+use leader_tests::{RedisServer, dice, say};
 use rustix::process::Signal;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -35,6 +35,10 @@ const LAG: Duration = Duration::from_millis(500);
 /// For how long, in nanoseconds, what was done may disturb what follows.
 const RECENT: u64 = 20_000_000_000;
 
+/// How many seconds a run may last: in less nothing would happen, and all of it is planned at the beginning.
+const SHORTEST: u64 = 20;
+const LONGEST: u64 = 31 * 86_400;
+
 /// What was asked for.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -45,18 +49,28 @@ pub struct Options {
 
 impl Options {
     /// Reads the words of a command line.
-    pub fn read(mut words: impl Iterator<Item = String>) -> Option<Self> {
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let (mut seconds, mut seed, mut keep) = (180, None, false);
         while let Some(word) = words.next() {
+            let mut number = || {
+                let text = words.next().ok_or(format!("{word} wants a number"))?;
+                text.parse().map_err(|_| format!("{word} wants a number, not `{text}`"))
+            };
             match word.as_str() {
-                "--seconds" => seconds = words.next()?.parse().ok().filter(|seconds| *seconds >= 20)?,
-                "--seed" => seed = Some(words.next()?.parse().ok()?),
+                "--seconds" => seconds = number()?,
+                "--seed" => seed = Some(number()?),
                 "--keep" => keep = true,
-                _ => return None,
+                _ => return Err(format!("`{word}` is not understood")),
             }
         }
+        if !(SHORTEST..=LONGEST).contains(&seconds) {
+            return Err(format!("--seconds wants {SHORTEST} to {LONGEST}"));
+        }
         let seed = seed.unwrap_or_else(dice::seed);
-        Some(Self { seconds, seed, keep })
+        Ok(Self { seconds, seed, keep })
     }
 }
 
@@ -75,15 +89,31 @@ struct Run {
     folder: PathBuf,
 }
 
+/// The folder of a run that may not come to its end: says where it is when it is left.
+struct Folder {
+    path: PathBuf,
+    told: bool,
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if !self.told {
+            eprintln!("the files are kept in {}", self.path.display());
+        }
+    }
+}
+
 /// Runs, prints, and gives whether nothing was found.
 pub async fn run(options: &Options) -> bool {
     let began = Instant::now();
     let slices = (options.seconds / SLICE).max(1);
     let whole = Duration::from_secs(options.seconds) / u32::try_from(slices).unwrap_or(1);
     let length = whole.saturating_sub(CALM);
-    println!(
+    say!(
         "seed {}: {NODES} processes, TTL {TTL:?}, {slices} × {length:?} of faults; again with --seconds {} --seed {}",
-        options.seed, options.seconds, options.seed
+        options.seed,
+        options.seconds,
+        options.seed
     );
     let folder = tempfile::Builder::new()
         .prefix("leader-chaos-")
@@ -91,7 +121,11 @@ pub async fn run(options: &Options) -> bool {
         .expect("a folder")
         // Also when the rig itself panics.
         .keep();
-    let mut run = Run::begin(folder.clone()).await;
+    let mut folder = Folder {
+        path: folder,
+        told: false,
+    };
+    let mut run = Run::begin(folder.path.clone()).await;
     let mut first_use = Vec::new();
     for (slice, number) in plan(options.seed, length, usize::try_from(slices).unwrap_or(1))
         .into_iter()
@@ -108,16 +142,17 @@ pub async fn run(options: &Options) -> bool {
     }
     let last_use = run.uses();
     run.end().await;
-    println!("memory and files after the first slice: {}", first_use.join(", "));
-    println!("memory and files after the last slice: {}", last_use.join(", "));
+    say!("memory and files after the first slice: {}", first_use.join(", "));
+    say!("memory and files after the last slice: {}", last_use.join(", "));
     run.judge_amount(options.seconds);
     let passed = run.report(began.elapsed());
     if passed && !options.keep {
         // Of no use to anybody any more, whether that works or not.
-        let _ = std::fs::remove_dir_all(&folder);
+        let _ = std::fs::remove_dir_all(&folder.path);
     } else {
-        println!("the files are kept in {}", folder.display());
+        say!("the files are kept in {}", folder.path.display());
     }
+    folder.told = true;
     run.last_line();
     passed
 }
@@ -284,18 +319,18 @@ impl Run {
         const AROUND: u64 = 1_500_000_000;
         self.failed += found.len() as u64;
         for violation in found {
-            println!("VIOLATION: {}: {}", violation.rule, violation.text);
+            say!("VIOLATION: {}: {}", violation.rule, violation.text);
             let near = lines
                 .iter()
                 .filter(|line| line.at.abs_diff(violation.at) < AROUND && line.event != "seen");
             let mut near: Vec<_> = near.collect();
             near.sort_by_key(|line| line.at);
             for line in near.iter().take(80) {
-                println!("    {line:?}");
+                say!("    {line:?}");
             }
         }
         if !found.is_empty() {
-            println!("    more in {}", self.folder.display());
+            say!("    more in {}", self.folder.display());
         }
     }
 
@@ -346,23 +381,24 @@ impl Run {
         let (counts, failed) = (self.audit.counts(), self.failed);
         let faults: usize = self.faults.values().sum();
         let settled = self.settled.last().copied().unwrap_or_default();
-        println!(
+        say!(
             "{took:>6.0?}: {faults} faults, {} leaderships, {} bodies, settled within {settled:.1?}, {failed} violations",
-            counts.elected, counts.starts
+            counts.elected,
+            counts.starts
         );
     }
 
     fn report(&mut self, took: Duration) -> bool {
         let counts = self.audit.counts().clone();
-        println!("{}", faults(&self.faults));
-        println!(
+        say!("{}", faults(&self.faults));
+        say!(
             "leader changes: {}; bodies started: {}; took {took:.0?}",
             self.changes(),
             counts.starts
         );
         #[allow(clippy::cast_precision_loss, reason = "for people")]
         let overlap = counts.overlap as f64 / 1e6;
-        println!(
+        say!(
             "two believers at once: {overlap} ms; steps cut in two by a stop: {}",
             counts.cuts
         );
@@ -378,7 +414,7 @@ impl Run {
                 .filter(|(outcome, _)| outcome.starts_with(prefix));
             of.map(|(_, count)| count).sum::<u64>()
         };
-        println!(
+        say!(
             "ticks due: {}; run {}, missed {}, skipped for an overlap {}, paused {}, open when an era ended {} ({})",
             counts.due,
             sum("ran."),
@@ -388,27 +424,30 @@ impl Run {
             counts.due.saturating_sub(sum("")),
             outcomes.join(", ")
         );
-        println!(
+        say!(
             "doubled: {} (in spans that the store lost: {}); results that were not heard in time: {}",
-            counts.doubled, counts.doubled_in_losses, counts.unheard
+            counts.doubled,
+            counts.doubled_in_losses,
+            counts.unheard
         );
-        println!(
+        say!(
             "writes to the fenced register: {} taken, {} refused",
-            counts.effects[0], counts.effects[1]
+            counts.effects[0],
+            counts.effects[1]
         );
         let longest = self.settled.iter().max().copied().unwrap_or_default();
-        println!(
+        say!(
             "settled after each slice: within {longest:.1?}; undecided: {}",
             self.undecided
         );
         for line in self.vacancies.lines() {
-            println!("{line}");
+            say!("{line}");
         }
         self.failed == 0
     }
 
     fn last_line(&self) {
         let checks = self.audit.counts().checks;
-        println!("{} passed, {} failed", checks.saturating_sub(self.failed), self.failed);
+        say!("{} passed, {} failed", checks.saturating_sub(self.failed), self.failed);
     }
 }

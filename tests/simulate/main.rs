@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use leader_core::testing::{FaultKind, Faults, Report, Simulation};
+use leader_tests::say;
 
 const USAGE: &str = "\
 usage: simulate [--seconds N] [--seed S] [--brief]
@@ -32,12 +33,37 @@ usage: simulate [--seconds N] [--seed S] [--brief]
   --one         runs the fleet of one seed, and finds the fewest faults that bring about what was wrong with it
   --log         prints everything that was seen of it: when, by the seconds of virtual time, and what";
 
+/// The longest that fleets are simulated for.
+const LONGEST: u64 = 366 * 86_400;
+
 struct Wish {
     seconds: u64,
     seed: u64,
     one: bool,
     log: bool,
     brief: bool,
+}
+
+/// What is asked for by itself, without anything beside it.
+enum Alone {
+    Help,
+    Mutants(Option<String>),
+    Year,
+}
+
+/// `None` where the first word asks for nothing of that kind.
+fn alone() -> Option<Result<Alone, String>> {
+    let mut words = std::env::args().skip(1);
+    let wish = match words.next()?.as_str() {
+        "--help" | "-h" => Alone::Help,
+        "--mutants" => Alone::Mutants(words.next()),
+        "--year" => Alone::Year,
+        _ => return None,
+    };
+    Some(match words.next() {
+        Some(word) => Err(format!("`{word}` is not understood here\n{USAGE}")),
+        None => Ok(wish),
+    })
 }
 
 fn wish() -> Result<Wish, String> {
@@ -66,8 +92,8 @@ fn wish() -> Result<Wish, String> {
     if wish.log && !wish.one {
         return Err("--log is for --one".to_owned());
     }
-    if wish.seconds == 0 {
-        return Err("--seconds wants at least 1".to_owned());
+    if !(1..=LONGEST).contains(&wish.seconds) {
+        return Err(format!("--seconds wants 1 to {LONGEST}"));
     }
     Ok(wish)
 }
@@ -131,7 +157,7 @@ fn planted(only: Option<&str>, brief: bool) -> (usize, usize) {
 
 #[cfg(not(feature = "mutants"))]
 fn planted(_only: Option<&str>, _brief: bool) -> (usize, usize) {
-    println!("no mutants: they take the feature `mutants` of this package");
+    say!("no mutants: they take the feature `mutants` of this package");
     (0, 0)
 }
 
@@ -141,7 +167,7 @@ fn a_year() -> ExitCode {
     for faults in [Faults::none(), Faults::realistic()] {
         let began = Instant::now();
         let report = add(Simulation::new().instances(3)).for_days(365).faults(faults).run();
-        println!("{report}\nin {:.1} s", began.elapsed().as_secs_f64());
+        say!("{report}\nin {:.1} s", began.elapsed().as_secs_f64());
         if !report.is_sound() {
             return ExitCode::FAILURE;
         }
@@ -149,32 +175,38 @@ fn a_year() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Plants the mutants, and nothing else.
+fn the_mutants(only: Option<&str>) -> ExitCode {
+    let (killed, all) = planted(only, false);
+    if all == 0 {
+        return ExitCode::from(2);
+    }
+    say!("{killed} passed, {} failed", all - killed);
+    if killed == all {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
 fn main() -> ExitCode {
-    if std::env::args().nth(1).is_some_and(|word| word == "--mutants") {
-        let (killed, all) = planted(std::env::args().nth(2).as_deref(), false);
-        println!("{killed} passed, {} failed", all - killed);
-        return if killed == all && all > 0 {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        };
-    }
-    if std::env::args().nth(1).is_some_and(|word| word == "--year") {
-        return a_year();
-    }
-    if std::env::args()
-        .nth(1)
-        .is_some_and(|word| word == "--help" || word == "-h")
-    {
-        println!("{USAGE}");
-        return ExitCode::SUCCESS;
+    let refused = |refusal: String| {
+        eprintln!("{refusal}");
+        ExitCode::from(2)
+    };
+    match alone() {
+        Some(Ok(Alone::Help)) => {
+            say!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Some(Ok(Alone::Mutants(only))) => return the_mutants(only.as_deref()),
+        Some(Ok(Alone::Year)) => return a_year(),
+        Some(Err(refusal)) => return refused(refusal),
+        None => {}
     }
     let wish = match wish() {
         Ok(wish) => wish,
-        Err(refusal) => {
-            eprintln!("{refusal}");
-            return ExitCode::from(2);
-        }
+        Err(refusal) => return refused(refusal),
     };
     if wish.one {
         let mut simulation = swarm::simulation(wish.seed);
@@ -182,14 +214,16 @@ fn main() -> ExitCode {
             simulation = simulation.logged();
         }
         let report = simulation.run();
-        print!("{}", report.log.as_deref().unwrap_or_default());
-        println!("{report}");
+        if let Some(log) = &report.log {
+            say!("{}", log.trim_end());
+        }
+        say!("{report}");
         let wrong = exact::wrong(&report, false);
         for wrong in &wrong {
-            println!("  wrong whatever happens: {wrong}");
+            say!("  wrong whatever happens: {wrong}");
         }
         if !report.is_sound() {
-            println!("as few faults as bring it about: {}", simulation.minimise(&report));
+            say!("as few faults as bring it about: {}", simulation.minimise(&report));
         }
         return if report.is_sound() && wrong.is_empty() {
             ExitCode::SUCCESS
@@ -202,13 +236,13 @@ fn main() -> ExitCode {
     let calm = exact::calm(wish.seed).run();
     let as_it_should = exact::wrong(&calm, true);
     if !as_it_should.is_empty() {
-        println!("nothing has gone wrong, and yet:\n{}\n{calm}", as_it_should.join("\n"));
+        say!("nothing has gone wrong, and yet:\n{}\n{calm}", as_it_should.join("\n"));
     }
     // From here on: the mutants may take longer than all that was asked for.
     let began = Instant::now();
     let total = roam(wish.seed, began + Duration::from_secs(wish.seconds));
     let faults: u64 = total.faults.values().sum();
-    println!(
+    say!(
         "seeds {} to {}: {:.0} simulated hours in {:.1} s, {} elections, {} bodies, {} polls, {faults} faults",
         wish.seed,
         wish.seed.wrapping_add(total.runs.saturating_sub(1)),
@@ -219,15 +253,15 @@ fn main() -> ExitCode {
         total.polls
     );
     for (kind, count) in &total.faults {
-        println!("  {kind:<16} {count:>9}");
+        say!("  {kind:<16} {count:>9}");
     }
     let violations = total
         .unsound
         .iter()
         .map(|(report, wrong)| report.violations.len() + wrong.len());
-    println!("violations {}", violations.sum::<usize>());
+    say!("violations {}", violations.sum::<usize>());
     for (report, wrong) in &total.unsound {
-        println!(
+        say!(
             "{report}\n{}\nto see it again: tests/run simulate --one --seed {}",
             wrong.join("\n"),
             report.seed
@@ -237,7 +271,7 @@ fn main() -> ExitCode {
         + (all - killed) as u64
         + u64::from(total.runs == 0)
         + u64::from(!as_it_should.is_empty());
-    println!(
+    say!(
         "{} passed, {failed} failed",
         (1 + total.runs + all as u64).saturating_sub(failed)
     );

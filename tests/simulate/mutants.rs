@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use leader_core::Timing;
 use leader_core::mutants::Mutant;
 use leader_core::testing::{FaultKind, Faults, Report, Simulation};
+use leader_tests::say;
 
 use crate::exact;
 
@@ -278,7 +279,7 @@ impl Hunt {
         let sound = without.as_ref().is_none_or(|report| wrong(name, report).is_empty());
         if let Some(report) = without.filter(|_| !sound) {
             let wrong = exact::wrong(&report, name == "calm").join("\n");
-            println!("{}, without it: {report}\n{wrong}", mutant.as_str());
+            say!("{}, without it: {report}\n{wrong}", mutant.as_str());
         }
         Self {
             mutant,
@@ -292,14 +293,14 @@ impl Hunt {
         let (name, _, _) = plan(self.mutant);
         let (mutant, took) = (self.mutant.as_str(), self.took.as_secs_f64());
         match &self.kill {
-            None => println!("{mutant:<24} in {name:<10} NOT SEEN, {took:.1} s"),
+            None => say!("{mutant:<24} in {name:<10} NOT SEEN, {took:.1} s"),
             Some(Kill {
                 seed,
                 invariants,
                 hours,
             }) => {
                 let invariants = invariants.join(", ");
-                println!("{mutant:<24} in {name:<10} seed {seed:>3} ({hours:.1} h, {took:.1} s): {invariants}");
+                say!("{mutant:<24} in {name:<10} seed {seed:>3} ({hours:.1} h, {took:.1} s): {invariants}");
             }
         }
     }
@@ -316,7 +317,8 @@ pub(crate) fn run(only: Option<&str>, brief: bool) -> (usize, usize) {
         .collect();
     if all.is_empty() {
         let names: Vec<_> = Mutant::ALL.iter().map(|mutant| mutant.as_str()).collect();
-        println!("there is no such mutant: take one of {}", names.join(", "));
+        eprintln!("there is no such mutant: take one of {}", names.join(", "));
+        return (0, 0);
     }
     let (next, hunts) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -334,7 +336,7 @@ pub(crate) fn run(only: Option<&str>, brief: bool) -> (usize, usize) {
     hunts.sort_by_key(|hunt| all.iter().position(|mutant| *mutant == hunt.mutant));
     hunts.iter().for_each(Hunt::print);
     let killed = hunts.iter().filter(|hunt| hunt.kill.is_some() && hunt.sound).count();
-    println!(
+    say!(
         "mutants killed {killed}/{}, in {:.1} s",
         all.len(),
         began.elapsed().as_secs_f64()

@@ -2,6 +2,7 @@
 //! well.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
+mod commands;
 mod downtime;
 mod hand_overs;
 mod proving;

@@ -11,6 +11,7 @@ mod postgres_server;
 mod proxy;
 mod redis_server;
 mod requests;
+pub mod say;
 
 pub use certificates::Certificates;
 pub use eventually::eventually;
