@@ -36,6 +36,8 @@ mutants! {
     TrustFromTheReply,
     /// A renewal that failed prolongs trust like one that was answered.
     TrustFromAFailure,
+    /// A renewal that failed ends the leadership, though it may be trusted for longer.
+    EndsWithAFailure,
     /// Trust lasts to the very end of the lease: clocks that run at different rates are not paid for.
     NoMargin,
     /// The gate does not compare the clock: it is shut by timers alone, which a frozen process has none of.
@@ -97,6 +99,8 @@ mutants! {
     CountedTwice,
     /// A result counts for whichever run of its job is open.
     LateResult,
+    /// A tick that is due is settled as missed, and never run.
+    NothingIsRun,
     /// A tick that is to wait for an earlier run is not kept.
     WaitingForgotten,
     /// A new leader does not look after the runs that it finds open.

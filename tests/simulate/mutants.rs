@@ -92,6 +92,13 @@ fn elections(seed: u64) -> Simulation {
     fleet(seed, faults).job::<jobs::brief>().lasting(60 * MINUTE)
 }
 
+/// An ordinary day.
+fn peaceful(seed: u64) -> Simulation {
+    fleet(seed, Faults::realistic())
+        .job::<jobs::fails>()
+        .lasting(4 * 60 * MINUTE)
+}
+
 /// Processes that stand still, and nobody who says that there is something to look at.
 fn standing(seed: u64) -> Simulation {
     let faults = Faults::realistic()
@@ -182,6 +189,7 @@ fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
         Mutant::ReleaseBeforeTheDrain | Mutant::ReleaseWithoutTheTerm => ("elections", elections, 4),
         Mutant::ClaimWithoutTheLease => ("led", led, 3),
         Mutant::TrustFromAFailure
+        | Mutant::EndsWithAFailure
         | Mutant::NoMargin
         | Mutant::GateWithoutAClock
         | Mutant::ElectedWithEachRenewal
@@ -192,6 +200,7 @@ fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
         | Mutant::StepDownUnanswered
         | Mutant::EarlyTimer
         | Mutant::RenewalAcquires => ("elections", elections, 1),
+        Mutant::NothingIsRun => ("peaceful", peaceful, 1),
         Mutant::NeverLooksAgain => ("standing", standing, 1),
         Mutant::NoBirthMark => ("forgetful", forgetful, 1),
         Mutant::YoungServerIgnored => ("forgetful", forgetful, 134),

@@ -122,6 +122,10 @@ impl Election {
             }
             let (term, failures) = (belief.term, belief.failures);
             self.commands.push_back(Command::RenewalFailed { term, failures });
+            if planted(Mutant::EndsWithAFailure) {
+                self.lose(now, Lost::Expired);
+                self.look(now);
+            }
         }
     }
 

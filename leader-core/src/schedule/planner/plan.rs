@@ -53,6 +53,9 @@ impl Plan {
     /// What is to become of every tick after the cursor that is due, in order.
     pub(super) fn decide(&mut self, now: Timestamp) -> Vec<Step> {
         let mut steps = self.decide_open(now);
+        if planted(Mutant::NothingIsRun) {
+            steps.iter_mut().for_each(miss);
+        }
         if self.rule.decides_all() {
             return steps;
         }
@@ -216,6 +219,19 @@ impl Plan {
         });
         let cursor = up_to(first.and_then(|first| self.rule.before_open(first)), reason);
         self.rule.next_open(cursor)
+    }
+}
+
+/// For [`Mutant::NothingIsRun`].
+fn miss(step: &mut Step) {
+    if matches!(step.kind, StepKind::Run | StepKind::Owed) {
+        step.kind = StepKind::Settle;
+        step.passed.push(Passed {
+            reason: PassedAs::Missed(MissedReason::Skipped),
+            first: step.tick,
+            last: step.tick,
+            count: 1,
+        });
     }
 }
 

@@ -68,7 +68,7 @@ impl Judge {
             // A string takes everything.
             let _ = writeln!(log, "{:>16.6} {seen:?}", at.as_secs_f64());
         }
-        self.scene.now = self.begin + at;
+        (self.scene.now, self.scene.ttl) = (self.begin + at, self.ttl);
         match seen {
             Seen::Fault(fault) => {
                 self.scene.forgot |= fault.kind.is_forgetful();
@@ -86,7 +86,7 @@ impl Judge {
                 self.polls += 1;
                 self.runs += u64::from(*first);
             }
-            Seen::Ended { by_itself: false, .. } => self.dropped += 1,
+            Seen::Ended { returned: None, .. } => self.dropped += 1,
             _ => {}
         }
         self.scene.split = at < self.split_until;

@@ -17,7 +17,7 @@ pub(super) struct Probed {
     tick: Tick,
     next: Next,
     polled: bool,
-    ended: bool,
+    returned: Option<bool>,
 }
 
 impl Probed {
@@ -28,7 +28,7 @@ impl Probed {
             tick,
             next,
             polled: false,
-            ended: false,
+            returned: None,
         }
     }
 
@@ -49,8 +49,8 @@ impl Future for Probed {
             world.see(&Seen::Polled { body, first, trusted });
         }
         let polled = Pin::new(&mut this.next).poll(cx);
-        if polled.is_ready() {
-            this.ended = true;
+        if let Poll::Ready(result) = &polled {
+            this.returned = Some(result.is_ok());
         }
         polled
     }
@@ -58,10 +58,10 @@ impl Future for Probed {
 
 impl Drop for Probed {
     fn drop(&mut self) {
-        let by_itself = self.ended;
+        let returned = self.returned;
         if let Some(world) = self.world().filter(|_| self.polled) {
             let body = &self.body;
-            world.see(&Seen::Ended { body, by_itself });
+            world.see(&Seen::Ended { body, returned });
         }
     }
 }

@@ -118,8 +118,11 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
             continue;
         };
         let undecided = handle.count_ticks(job, cursor, healed_at).unwrap_or(0);
+        let record = world.setting.jobs.iter().find(|record| record.name == job);
         world.see(&Seen::Ledger {
             job,
+            missed: record.map(|record| record.missed).unwrap_or_default(),
+            overlap: record.map(|record| record.overlap).unwrap_or_default(),
             due,
             undecided,
             ledger,

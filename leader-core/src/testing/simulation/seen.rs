@@ -8,6 +8,7 @@ use super::fault::Fault;
 use crate::event::Event;
 use crate::job::record::Overlap;
 use crate::job::tick::Origin;
+use crate::schedule::missed::Missed;
 use crate::store::ledger::JobLedger;
 
 /// Which start of which instance.
@@ -54,6 +55,8 @@ pub(super) enum Seen<'a> {
         who: Who,
         group: &'a str,
         term: u64,
+        /// For how long it may believe from now on, by its machine's clock.
+        left: Duration,
         others: &'a [(Who, u64)],
     },
     Told {
@@ -75,8 +78,8 @@ pub(super) enum Seen<'a> {
     },
     Ended {
         body: &'a Body,
-        /// Whether it came to its own end.
-        by_itself: bool,
+        /// Whether it returned what went well; `None` where it did not come to its own end.
+        returned: Option<bool>,
     },
     /// The store says that the ticks of a job are decided up to there.
     Cursor {
@@ -101,6 +104,8 @@ pub(super) enum Seen<'a> {
     /// What the ledger says at the end.
     Ledger {
         job: &'a str,
+        missed: Missed,
+        overlap: Overlap,
         due: u64,
         /// Ticks that were due when the faults were over, and have no outcome.
         undecided: u64,

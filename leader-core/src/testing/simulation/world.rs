@@ -18,7 +18,7 @@ use super::probe::Probed;
 use super::seen::{Body, Seen, Who};
 use super::servers::Servers;
 use crate::bootstrap::{Bootstrap, BootstrapError, Simulated};
-use crate::clock::{Clock, of_timers};
+use crate::clock::{Clock, Moment, of_timers};
 use crate::event::EventsError;
 use crate::instance::Instance;
 use crate::job::around::Next;
@@ -341,12 +341,11 @@ impl World {
             }
             life.believed[index] = belief;
             if belief.1 > seen.1 || (belief.0 != seen.0 && belief.1 != 0) {
-                changed.push((index, belief.0));
+                changed.push((gate, belief));
             }
         }
         drop(life);
-        for (index, term) in changed {
-            let Some(gate) = gates.iter().nth(index) else { continue };
+        for (gate, (term, until)) in changed {
             let others: Vec<_> = (0..self.machines.len())
                 .filter(|other| *other != who.instance)
                 .filter_map(|other| self.believes(other, gate.group().as_str()))
@@ -355,6 +354,7 @@ impl World {
                 who,
                 group: gate.group().as_str(),
                 term,
+                left: Moment::from_nanos(until).since(self.machines[who.instance].clock.now()),
                 others: &others,
             });
         }

@@ -12,11 +12,14 @@ mod not_early;
 mod one_believer;
 mod one_outcome;
 mod one_start;
+mod quiet;
 mod recovery;
-mod results;
 mod rising;
 mod terms;
+mod told;
 mod trusted_polls;
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -40,6 +43,8 @@ pub(super) struct Scene {
     pub(super) split: bool,
     /// What really is the time.
     pub(super) now: Timestamp,
+    /// How long leases live.
+    pub(super) ttl: Duration,
 }
 
 /// All of them, for a new run.
@@ -51,13 +56,14 @@ pub(super) fn all() -> Vec<Box<dyn Invariant>> {
         Box::<fenced_writes::FencedWrites>::default(),
         Box::<one_start::OneStart>::default(),
         Box::new(one_outcome::OneOutcome),
+        Box::<told::Told>::default(),
+        Box::<quiet::Quiet>::default(),
         Box::<cursor::Cursor>::default(),
         Box::new(trusted_polls::TrustedPolls),
         Box::<alternation::Alternation>::default(),
         Box::<terms::Terms>::default(),
-        Box::new(kept::Kept),
+        Box::<kept::Kept>::default(),
         Box::<lost::LostRuns>::default(),
-        Box::<results::Results>::default(),
         Box::new(not_early::NotEarly),
         Box::new(recovery::Recovery),
         Box::new(bounded_calls::BoundedCalls),

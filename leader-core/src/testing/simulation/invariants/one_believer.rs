@@ -20,6 +20,7 @@ impl Invariant for OneBeliever {
                 group,
                 term,
                 others,
+                ..
             } if !others.is_empty() && !scene.split => Err(format!(
                 "{who:?} believes to lead `{group}` under term {term}, and so do {others:?}"
             )),

@@ -23,6 +23,7 @@ impl Invariant for OneOutcome {
             due,
             undecided,
             ledger,
+            ..
         } = seen
         else {
             return Ok(());
