@@ -362,6 +362,13 @@ impl Run {
             0,
             || format!("{faults} faults and {changes} changes of leaders in {seconds} s"),
         );
+        for (signal, median, most) in self.vacancies.medians() {
+            self.audit.check(median <= most, "a group is led again soon", 0, || {
+                format!(
+                    "half of the takeovers after {signal} took {median:?} or more, and should take {most:?} at the most"
+                )
+            });
+        }
         // Chance has its way with a few ticks.
         if seconds >= 60 {
             self.audit.judge_shares();
