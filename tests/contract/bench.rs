@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
-    Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, End, JobLedger, Overlap, Passed, PassedAs,
-    RedisStore, Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Told, Verdict,
-    Want, Writer, in_namespace, keeping,
+    Beats, Campaign, Campaigned, Claim, ClaimBatch, ClaimReply, Claimed, Cover, End, JobLedger, Overlap, Passed,
+    PassedAs, RedisStore, Release, Renewal, Renewed, Replaced, SettleBatch, Settled, Store, TakeOver, TakenOver, Told,
+    Verdict, Want, Writer, in_namespace, keeping,
 };
 use leader_core::{Embedded, GroupName, Holder, InstanceId, JobName, Keep, Namespace, Ran};
 use leader_tests::RedisServer;
@@ -62,6 +62,17 @@ fn fresh_namespace() -> Namespace {
 }
 
 impl Bench {
+    /// A leader that has `job` and lacks `other`, which another instance has.
+    pub(crate) fn covers_one(&self, holder: &Holder, term: u64) -> Cover {
+        Cover {
+            group: self.group.clone(),
+            holder: holder.clone(),
+            term,
+            jobs: vec![job("job")],
+            elsewhere: Some(vec![job("other")]),
+        }
+    }
+
     pub(crate) fn embedded() -> Self {
         let namespace = fresh_namespace();
         let store = Arc::new(in_namespace(Embedded::new(), &namespace));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
-    ActRequest, Acted, Ask, AskReply, Asked, ClaimReply, Claimed, Cover, Deed, End, Enrolled, Entry, Gap, GroupControl,
+    ActRequest, Acted, Ask, AskReply, Asked, ClaimReply, Claimed, Deed, End, Enrolled, Entry, Gap, GroupControl,
     Overlap, Renewed, Settled, TakenOver, UNLED, Verdict, Want, Written,
 };
 use leader_core::{Absence, AbsenceKind, Holder, Ran, ServiceName};
@@ -289,13 +289,7 @@ async fn what_nobody_had_is_nobodys_and_what_is_decided_is_forgotten(machine: Ma
     let jobs = ["job", "other"];
     let term = machine.bench.acquire_for(&a, TTL).await;
     machine.bench.take_over(&a, term, &jobs).await;
-    let cover = Cover {
-        group: machine.bench.group.clone(),
-        holder: a.clone(),
-        term,
-        jobs: vec![job("job")],
-        elsewhere: Some(vec![job("other")]),
-    };
+    let cover = machine.bench.covers_one(&a, term);
     assert!(machine.bench.store.cover(cover).await.unwrap());
     let from = machine.clock.wall();
     machine.pass(TTL / 2);

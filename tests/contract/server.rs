@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use leader_core::__seam::{
-    ActRequest, ClaimReply, Claimed, Cover, Deed, Gap, MakeRequest, Making, Oddity, Part, Renewed, TakeOver, TakenOver,
-    UNLED, Verdict, Want, Writer, Written, in_namespace,
+    ActRequest, ClaimReply, Claimed, Deed, Gap, MakeRequest, Making, Oddity, Part, Renewed, TakeOver, TakenOver, UNLED,
+    Verdict, Want, Writer, Written, in_namespace,
 };
 use leader_core::{AbsenceKind, Holder, MissedReason, Ran, StoreErrorKind};
 use leader_tests::eventually;
@@ -313,13 +313,7 @@ async fn a_lead_ends_when_it_is_given_back_or_its_lease_ends(machine: Machine) {
     for gives_back in [true, false] {
         term = machine.bench.acquire_for(&a, TTL).await.max(term);
         machine.bench.take_over(&a, term, &["job", "other"]).await;
-        let cover = Cover {
-            group: machine.bench.group.clone(),
-            holder: a.clone(),
-            term,
-            jobs: vec![job("job")],
-            elsewhere: Some(vec![job("other")]),
-        };
+        let cover = machine.bench.covers_one(&a, term);
         assert!(machine.bench.store.cover(cover).await.unwrap());
         let began = machine.clock.wall();
         let mut led_for = TTL;

@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use leader_core::__seam::{
-    ActRequest, Acted, Claim, ClaimReply, Claimed, Cover, Deed, Enrolled, Entry, MakeRequest, Making, Meets, Release,
-    Renewed, SettleBatch, Settled, StoreError, TakeOver, TakenOver, UNLED, Verdict, Want, Writer,
+    ActRequest, Acted, Claim, ClaimReply, Claimed, Deed, Enrolled, Entry, MakeRequest, Making, Meets, Release, Renewed,
+    SettleBatch, Settled, StoreError, TakeOver, TakenOver, UNLED, Verdict, Want, Writer,
 };
 use leader_core::{Holder, Origin, Ran, ServiceName};
 
@@ -54,13 +54,7 @@ async fn what_a_leader_lacks_is_marked_where_there_is_memory_for_it(mut machine:
     let both = take_over(&machine, &a, term, &[("job", &[]), ("other", &[])]);
     taken_over(&machine, both).await.unwrap();
     let one = take_over(&machine, &a, term, &[("job", &[])]);
-    let cover = Cover {
-        group: machine.bench.group.clone(),
-        holder: a.clone(),
-        term,
-        jobs: vec![job("job")],
-        elsewhere: Some(vec![job("other")]),
-    };
+    let cover = machine.bench.covers_one(&a, term);
     for full in [true, false] {
         machine.set_full(full).await;
         assert!(machine.bench.store.cover(cover.clone()).await.unwrap());
