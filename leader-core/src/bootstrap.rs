@@ -11,6 +11,8 @@ mod source;
 mod start;
 #[cfg(feature = "testing")]
 mod suites;
+#[cfg(feature = "tasks")]
+mod tasks;
 #[cfg(all(test, feature = "macros"))]
 mod tests;
 mod time_zones;
@@ -29,6 +31,8 @@ pub use fault::{BootstrapError, Fault};
 pub use source::{Env, IntoStore, env};
 #[cfg(feature = "testing")]
 pub(crate) use suites::Simulated;
+#[cfg(feature = "tasks")]
+pub use tasks::TaskSettings;
 pub use wish::JobSettings;
 
 use crate::event::{BACKLOG, Events, Stamped};
@@ -111,6 +115,8 @@ pub struct Bootstrap {
     machine: Option<String>,
     wall_ahead: Option<jiff::SignedDuration>,
     within: Within,
+    #[cfg(feature = "tasks")]
+    tasks: TaskSettings,
     vars: Vars,
 }
 
@@ -151,6 +157,8 @@ impl Bootstrap {
             machine: None,
             wall_ahead: None,
             within: Within::default(),
+            #[cfg(feature = "tasks")]
+            tasks: TaskSettings::default(),
             vars: Vars::process(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod reader;
 mod scheduling;
+mod tasks;
 
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::store::{Finding, OpenRequest, Pause};
 pub(crate) use reader::BACKLOG;
 pub use reader::{Events, EventsError, Stamped};
 pub use scheduling::{Scheduling, SchedulingNews};
+pub use tasks::TaskNews;
 
 /// Something that happened on this instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,8 +118,7 @@ pub enum Event {
         /// An instance that has it.
         member: String,
     },
-    /// A job's ticks are decided up to an instant of the future, by the store: nothing of it runs before that. A clock was wrong and
-    /// is right again, or somebody has written the cursor.
+    /// A job's ticks are decided up to an instant of the future: nothing of it runs before. A clock was wrong, or somebody wrote the cursor.
     #[non_exhaustive]
     CursorAhead {
         /// The group.
@@ -127,8 +128,7 @@ pub enum Event {
         /// The last decided tick.
         cursor: Timestamp,
     },
-    /// A job's schedule in force was written by a newer version of the service that still lives: this leader follows it, with its own
-    /// body and policies. Told once for each schedule.
+    /// A job's schedule in force is a living newer version's: this leader follows it, with its own body. Told once for each schedule.
     #[non_exhaustive]
     ScheduleFollowed {
         /// The group.
@@ -224,8 +224,7 @@ pub enum Event {
         /// Of how many that have measured their offset.
         of: usize,
     },
-    /// Most of the fleet no longer disagrees with the store's clock: ticks go on, and what is owed of those in between is decided by the
-    /// policy of each job.
+    /// Most of the fleet no longer disagrees with the store's clock: ticks go on, and each job's policy decides what it owes.
     #[non_exhaustive]
     ClockAgreed {
         /// How far this instance's wall clock is ahead of the store's.
@@ -356,8 +355,7 @@ pub enum Event {
         /// What was found, and what to do.
         finding: Finding,
     },
-    /// The runtime that runs the bodies has run nothing for one TTL, as when blocking code holds every worker: each lead is given
-    /// up, and no group is campaigned for meanwhile.
+    /// The runtime of the bodies has run nothing for one TTL, as when blocking code holds every worker: no group is led here meanwhile.
     #[non_exhaustive]
     RuntimeWedged {
         /// Since when it has run nothing.
@@ -391,6 +389,8 @@ pub enum Event {
         /// One of its instances.
         instance: String,
     },
+    /// Something happened to tasks.
+    Tasks(TaskNews),
     /// The instance has left its fleet.
     #[non_exhaustive]
     Stopped {

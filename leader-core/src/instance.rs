@@ -7,6 +7,8 @@ mod lookup;
 mod schedules;
 mod signals;
 mod status;
+#[cfg(feature = "tasks")]
+mod tasks;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -196,9 +198,8 @@ impl Instance {
     /// The next `count` ticks of a job on the wall clock of its zone, with a note where a change of clocks makes one unusual or
     /// a blackout calendar covers it; fewer when the schedule ends.
     ///
-    /// These are planned instants after now by the fleet's clock, as [`jobs`](Self::jobs) has them, whoever leads; nothing is asked of the
-    /// store. Schedules that were made at run time are known here where their group is led; [`schedules`](Self::schedules) has the next tick
-    /// of each, wherever it is asked.
+    /// These are planned instants after now by the fleet's clock, whoever leads; nothing is asked of the store. Schedules that were made at
+    /// run time are known here where their group is led; [`schedules`](Self::schedules) has the next tick of each.
     ///
     /// # Errors
     /// [`NoTicks`], when the job is not this instance's, or has no schedule.
@@ -211,8 +212,7 @@ impl Instance {
             .collect())
     }
 
-    /// Runs a future in the scope of this instance: gated calls inside ask it, and not the process's only one.
-    // The future does not borrow the handle: it may be spawned.
+    /// Runs a future in the scope of this instance: gated calls inside ask it. It does not borrow the handle, and may be spawned.
     pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         let scope = Scope::new(Some(Arc::clone(&self.shared.gates)), None);
         scope::within(scope, future)

@@ -20,6 +20,8 @@ mod names;
 mod runtime;
 mod schedule;
 mod store;
+#[cfg(feature = "tasks")]
+mod tasks;
 mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -29,10 +31,12 @@ mod timing;
 #[cfg(test)]
 extern crate self as leader_core;
 
+#[cfg(feature = "tasks")]
+pub use bootstrap::TaskSettings;
 pub use bootstrap::{Bootstrap, BootstrapError, Env, Fault, IntoStore, JobSettings, bootstrap, env};
 pub use clock::{Clock, Moment};
 pub use election::{Lost, Oddity};
-pub use event::{Event, Events, EventsError, Scheduling, SchedulingNews, Stamped};
+pub use event::{Event, Events, EventsError, Scheduling, SchedulingNews, Stamped, TaskNews};
 pub use instance::{
     Backfilling, Cancelling, ClockDispute, ClockStatus, Control, ControlError, Done, FleetError, Group, GroupWatch,
     History, Instance, JobStatus, LedgerError, Load, MadeSchedule, Member, NewSchedule, NoTicks, Pausing, Requested,
@@ -55,7 +59,13 @@ pub use leader_macros::leader_only;
 #[cfg(feature = "macros")]
 #[doc = include_str!("docs/scheduled.md")]
 pub use leader_macros::scheduled;
-pub use names::{DEFAULT_GROUP, GroupName, Holder, InstanceId, JobName, MAX_NAME, NameError, Namespace, ServiceName};
+#[cfg(all(feature = "macros", feature = "tasks"))]
+#[doc = include_str!("docs/task.md")]
+pub use leader_macros::task;
+pub use names::{
+    DEFAULT_GROUP, DEFAULT_QUEUE, GroupName, Holder, InstanceId, JobName, MAX_NAME, MAX_QUEUE, NameError, Namespace,
+    QueueName, ServiceName, TaskName,
+};
 pub use schedule::blackout::Calendar;
 pub use schedule::missed::{Missed, MissedReason};
 pub use schedule::{
@@ -65,10 +75,26 @@ pub use schedule::{
 pub use store::embedded::Embedded;
 pub use store::explain::{Explanation, Fate, OtherRun};
 pub use store::ledger::{Keep, Trimmed};
+#[cfg(feature = "tasks")]
+pub use store::tasks::{PastAttempt, Priority, RunningAttempt, TaskCounts, TaskStatus};
 pub use store::{
     Absence, AbsenceKind, Act, Deed, EarlierSchedule, Finding, FindingKind, Gap, GroupControl, JobLedger, LedgerRecord,
     OpenRequest, OpenRun, Pause, StoreError, StoreErrorKind, StoredSchedule,
 };
+#[cfg(feature = "tasks")]
+pub use tasks::enqueue::{Enqueue, EnqueueError, EnqueueMany, Enqueued, MAX_UNIQUE};
+#[cfg(feature = "tasks")]
+pub use tasks::extract::ExtractTask;
+#[cfg(feature = "tasks")]
+pub use tasks::handle::{TaskError, Tasks};
+#[cfg(feature = "tasks")]
+pub use tasks::id::{TaskId, TaskIdError};
+#[cfg(feature = "tasks")]
+pub use tasks::query::{TaskDetails, TaskFigures, TaskList, TaskQuery};
+#[cfg(feature = "tasks")]
+pub use tasks::record::{PayloadOf, TaskHandler, TaskOutput};
+#[cfg(feature = "tasks")]
+pub use tasks::task::Task;
 pub use timing::{MAX_TTL, MIN_TTL, Timing, TimingError};
 
 /// What the workspace's own suites test from outside; not subject to semantic versioning.

@@ -62,6 +62,17 @@ pub const fn checked_earlier(old: &'static str, name: &'static str) -> &'static 
     old
 }
 
+/// Checks the name of a queue at compile time.
+///
+/// # Panics
+/// When it is not 1 to [`MAX_QUEUE`] of `[A-Za-z0-9_.:/-]`.
+#[must_use]
+#[track_caller]
+pub const fn checked_queue(name: &'static str) -> &'static str {
+    assert!(name.len() <= MAX_QUEUE, "a queue's name has at most 80 characters");
+    checked(name)
+}
+
 const fn allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'/' | b'-')
 }
@@ -155,6 +166,58 @@ name!(
     InstanceId,
     "instance"
 );
+
+name!(
+    /// The stable name of a task's handler; what waits in the store hangs on it.
+    TaskName,
+    "task"
+);
+
+/// The queue of tasks that name none.
+pub const DEFAULT_QUEUE: &str = "default";
+
+/// The longest name of a queue, in bytes: those of the elections of its parts are made of it.
+pub const MAX_QUEUE: usize = 80;
+
+/// The name of a queue of tasks.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueName(Cow<'static, str>);
+
+impl QueueName {
+    /// Checks and takes a name.
+    ///
+    /// # Errors
+    /// [`NameError`] when it is not 1 to [`MAX_QUEUE`] of `[A-Za-z0-9_.:/-]`.
+    pub fn new(name: impl Into<Cow<'static, str>>) -> Result<Self, NameError> {
+        let name = name.into();
+        check("queue", &name)?;
+        if name.len() > MAX_QUEUE {
+            let reason = format!("it has {} bytes, and a queue's has at most {MAX_QUEUE}", name.len());
+            let kind = "queue";
+            let name = name.into_owned();
+            return Err(NameError { kind, name, reason });
+        }
+        Ok(Self(name))
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for QueueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for QueueName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
 
 /// What separates fleets that share one store. Empty is legal and gives plain `leader:<group>` keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -273,6 +336,20 @@ mod tests {
         for good in ["leaders", "x:leader-y", "x/leader"] {
             assert!(Namespace::new(good).is_ok());
         }
+    }
+
+    #[test]
+    fn a_queue_leaves_room_for_the_elections_of_its_parts() {
+        let longest = "q".repeat(MAX_QUEUE);
+        let group = format!("dispatch:{longest}:{}", u32::MAX);
+        assert!(QueueName::new(longest.clone()).is_ok() && GroupName::new(group).is_ok());
+        let error = QueueName::new(longest + "q").unwrap_err().to_string();
+        assert!(
+            error.contains("it has 81 bytes, and a queue's has at most 80"),
+            "{error}"
+        );
+        assert_eq!(checked_queue("mail/urgent"), "mail/urgent");
+        assert!(std::panic::catch_unwind(|| checked_queue("")).is_err());
     }
 
     #[test]

@@ -10,9 +10,11 @@ pub use crate::job::handler::{ExtractHandling, Handler};
 pub use crate::job::output::JobOutput;
 pub use crate::job::record::{BodyFuture, Job, On, OnLoss, Overlap, Record, Trigger};
 pub use crate::job::scope::{Entry, Skipped, enter};
-pub use crate::names::DEFAULT_GROUP;
+pub use crate::names::{DEFAULT_GROUP, DEFAULT_QUEUE};
 pub use crate::schedule::missed::Missed;
 pub use crate::schedule::{Backoff, Days};
+#[cfg(feature = "tasks")]
+pub use tasks::*;
 
 use crate::job::output::JobError;
 
@@ -24,6 +26,16 @@ use crate::job::output::JobError;
 #[track_caller]
 pub const fn name(name: &'static str) -> &'static str {
     crate::names::checked(name)
+}
+
+/// A checked name of a queue.
+///
+/// # Panics
+/// When the name is not legal; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn queue(name: &'static str) -> &'static str {
+    crate::names::checked_queue(name)
 }
 
 /// A checked earlier name of a job.
@@ -124,6 +136,16 @@ pub const fn retries(count: u32) -> u32 {
     crate::schedule::checked_retries(count)
 }
 
+/// A checked number of attempts that run at once.
+///
+/// # Panics
+/// When it is zero; in a `const` that is a compile error.
+#[must_use]
+#[track_caller]
+pub const fn concurrency(most: u32) -> u32 {
+    crate::job::record::checked_concurrency(most)
+}
+
 /// A checked back-off.
 ///
 /// # Panics
@@ -204,6 +226,62 @@ pub fn records() -> impl Iterator<Item = (&'static str, &'static str, &'static s
     inventory::iter::<Record>().map(|record| (record.name, record.group, record.module))
 }
 
+/// What the tokens of `#[task]` and of `#[scheduled(on = "fleet")]` name.
+#[cfg(feature = "tasks")]
+mod tasks {
+    pub use crate::tasks::extract::{ExtractTask, TaskGiven};
+    pub use crate::tasks::record::{PayloadOf, TaskHandler, TaskRecord};
+
+    use super::{JobError, Needs, On};
+    use crate::tasks::record::TaskOutput;
+
+    /// Ticks become tasks. The compiler tells by the name what is lacking where there are none.
+    #[must_use]
+    pub const fn fleet_needs_the_feature_tasks() -> On {
+        On::Fleet
+    }
+
+    /// A checked number of further attempts.
+    ///
+    /// # Panics
+    /// When the number is out of bounds; in a `const` that is a compile error.
+    #[must_use]
+    #[track_caller]
+    pub const fn task_retries(count: u32) -> u32 {
+        crate::tasks::record::checked_task_retries(count)
+    }
+
+    /// What the task carries.
+    ///
+    /// # Errors
+    /// When it is not what the task takes.
+    pub fn task_payload<H: TaskHandler>(given: &TaskGiven<'_>) -> Result<H::Payload, JobError> {
+        crate::tasks::extract::payload::<H>(given)
+    }
+
+    /// How a task's value becomes a result.
+    #[must_use]
+    pub fn task_output<R: TaskOutput>() -> fn(R) -> Result<(), JobError> {
+        R::into_result
+    }
+
+    /// The value of one argument of a task.
+    #[must_use]
+    pub fn extract_task<T: ExtractTask>(given: &TaskGiven<'_>) -> T {
+        T::extract(given)
+    }
+
+    /// What one argument of a task asks for.
+    pub fn need_task<T: ExtractTask>(needs: &mut Needs) {
+        T::need(needs);
+    }
+
+    /// Name, queue and module of every function under `#[task]` that was linked.
+    pub fn task_records() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+        inventory::iter::<TaskRecord>().map(|record| (record.name, record.queue, record.module))
+    }
+}
+
 #[cfg(all(test, feature = "macros"))]
 mod tests {
     use std::sync::Arc;
@@ -246,7 +324,7 @@ mod tests {
         assert_eq!(lead.fence(), 8);
     }
 
-    fn needed(record: Record) -> Needs {
+    fn needed(record: &Record) -> Needs {
         let mut needs = Needs::default();
         (record.body.expect("a job has a body").needs)(&mut needs);
         needs
@@ -272,19 +350,19 @@ mod tests {
             states: &states,
             payload: None,
         };
-        let run = |record: Record| {
+        let run = |record: &Record| {
             let scope = Scope::new(None, None);
             within(scope, (record.body.expect("a job has a body").run)(&given))
         };
-        let told = run(scheduled::RECORD).await.unwrap().unwrap_err();
+        let told = run(&scheduled::RECORD).await.unwrap().unwrap_err();
         assert_eq!(told.to_string(), "8 5 None");
-        assert_eq!(run(standing::RECORD).await, Ok(Ok(())));
+        assert_eq!(run(&standing::RECORD).await, Ok(Ok(())));
         // An instance that leads nothing: outside of any scope it would be another test's.
         let nowhere = Scope::new(Some(Arc::new(Gates::new(std::iter::empty()))), None);
         let skipped = within(nowhere, (scheduled::RECORD.body.expect("a job has a body").run)(&given));
         assert!(matches!(skipped.await, Err(Skipped::NotLeader { .. })));
 
-        let (needs, standing_needs) = (needed(scheduled::RECORD), needed(standing::RECORD));
+        let (needs, standing_needs) = (needed(&scheduled::RECORD), needed(&standing::RECORD));
         assert!(needs.tick && !standing_needs.tick);
         assert_eq!(needs.states.iter().map(|(_, name)| *name).collect::<Vec<_>>(), ["u64"]);
         assert!(standing_needs.states.is_empty());

@@ -1,6 +1,7 @@
 //! Events as log lines.
 
 mod control;
+mod tasks;
 
 use jiff::{SignedDuration, SignedDurationRound, Unit};
 
@@ -78,6 +79,7 @@ pub(crate) fn tell(instance: &str, event: &Event) {
         Event::Paused { .. } | Event::Resumed { .. } | Event::Requested { .. } | Event::Scheduling(_) => {
             control::tell(instance, event);
         }
+        Event::Tasks(news) => tasks::tell(instance, news),
     }
 }
 

@@ -11,39 +11,72 @@ pub(crate) enum Attribute {
     LeaderOnly,
     /// The function stays as it is, and its ticks are run elsewhere.
     Scheduled,
+    /// The function stays as it is, and workers run it for what is enqueued.
+    Task,
 }
 
 impl Attribute {
     /// Whether it has an option.
     pub(crate) fn has(self, key: Key) -> bool {
         match self {
-            Self::LeaderOnly => key != Key::On,
+            Self::LeaderOnly => !matches!(key, Key::On | Key::Queue | Key::Concurrency),
             Self::Scheduled => !matches!(key, Key::WhileLeading | Key::OnLoss | Key::Handler),
+            Self::Task => matches!(
+                key,
+                Key::Queue | Key::Name | Key::Retries | Key::Backoff | Key::Timeout | Key::Concurrency | Key::Crate
+            ),
         }
     }
 
-    /// Why it has not that option of the other.
+    /// Why it has not that option of another.
     pub(crate) fn lacks(self, key: Key) -> String {
         let word = key.word();
-        match (self, key) {
-            (Self::LeaderOnly, _) => {
-                format!(
-                    "`{word}` is an option of `#[scheduled]`: what `#[leader_only]` stands on runs on the leader of its group"
-                )
+        let (whose, why) = match (self, key) {
+            (Self::LeaderOnly, Key::Queue | Key::Concurrency) => (
+                "`#[task]` and of `#[scheduled(on = \"fleet\")]`",
+                "what `#[leader_only]` stands on runs on the leader of its group",
+            ),
+            (Self::LeaderOnly, _) => (
+                "`#[scheduled]`",
+                "what `#[leader_only]` stands on runs on the leader of its group",
+            ),
+            (Self::Scheduled, Key::OnLoss) => (
+                "`#[leader_only]`",
+                "a run of `#[scheduled]` is cancelled when its claim ends",
+            ),
+            (Self::Scheduled, Key::Handler) => (
+                "`#[leader_only]`",
+                "what is made at run time is run by the leader of its group",
+            ),
+            (Self::Scheduled, _) => ("`#[leader_only]`", "`#[scheduled]` has a leader for nothing"),
+            (Self::Task, Key::Group) => (
+                "`#[leader_only]` and `#[scheduled]`",
+                "tasks wait in a queue, and that needs no group; write `queue = \"invoices\"`",
+            ),
+            (Self::Task, Key::WhileLeading | Key::Handler | Key::OnLoss) => {
+                ("`#[leader_only]`", "a task is run by any worker of the fleet")
             }
-            (Self::Scheduled, Key::OnLoss) => {
-                format!(
-                    "`{word}` is an option of `#[leader_only]`: a run of `#[scheduled]` is cancelled when its claim ends"
-                )
-            }
-            (Self::Scheduled, Key::Handler) => {
-                format!(
-                    "`{word}` is an option of `#[leader_only]`: what is made at run time is run by the leader of its group"
-                )
-            }
-            (Self::Scheduled, _) => {
-                format!("`{word}` is an option of `#[leader_only]`: `#[scheduled]` has a leader for nothing")
-            }
+            (Self::Task, Key::On) => (
+                "`#[scheduled]`",
+                "a task is run by any worker of the fleet; take `on` out",
+            ),
+            (Self::Task, Key::Was) => (
+                "`#[leader_only]` and `#[scheduled]`",
+                "tasks wait under the name they were enqueued with; keep it with `name = \"..\"` when the function is renamed",
+            ),
+            (Self::Task, _) => (
+                "`#[leader_only]` and `#[scheduled]`",
+                "a task is due when whoever enqueues it says, and has no ticks; `#[scheduled(on = \"fleet\")]` is for schedules",
+            ),
+        };
+        format!("`{word}` is an option of {whose}: {why}")
+    }
+
+    /// The option that is written most often.
+    pub(crate) fn usual(self) -> Key {
+        match self {
+            Self::LeaderOnly | Self::Scheduled => Key::Group,
+            Self::Task => Key::Queue,
         }
     }
 
@@ -51,7 +84,15 @@ impl Attribute {
     pub(crate) fn body(self) -> &'static str {
         match self {
             Self::LeaderOnly => "body",
-            Self::Scheduled => "open_body",
+            Self::Scheduled | Self::Task => "open_body",
+        }
+    }
+
+    /// What makes a result of the function's value.
+    pub(crate) fn output(self) -> &'static str {
+        match self {
+            Self::LeaderOnly | Self::Scheduled => "output",
+            Self::Task => "task_output",
         }
     }
 
@@ -60,6 +101,15 @@ impl Attribute {
         match self {
             Self::LeaderOnly => "gated",
             Self::Scheduled => "scheduled",
+            Self::Task => "a task",
+        }
+    }
+
+    /// What the function is then, if it is run without being called.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            Self::LeaderOnly | Self::Scheduled => "job",
+            Self::Task => "task",
         }
     }
 }
@@ -69,6 +119,7 @@ impl fmt::Display for Attribute {
         f.write_str(match self {
             Self::LeaderOnly => "`#[leader_only]`",
             Self::Scheduled => "`#[scheduled]`",
+            Self::Task => "`#[task]`",
         })
     }
 }

@@ -50,8 +50,13 @@ fn first_heading(lines: &[Option<String>]) -> Option<usize> {
 }
 
 fn where_it_runs(model: &Model) -> String {
-    let group = model.group.as_ref().map_or_else(|| "default".to_owned(), written);
+    let named = |name: &Option<Expr>| name.as_ref().map_or_else(|| "default".to_owned(), written);
+    let (group, queue) = (named(&model.group), named(&model.queue));
     let place = match model.attribute {
+        Attribute::Task => return task(model, &queue),
+        Attribute::Scheduled if model.on.as_ref().is_some_and(|on| on == "Fleet") => {
+            format!("Runs on any one worker of the queue `{queue}`, by the schedule of group `{group}`,")
+        }
         Attribute::LeaderOnly => format!("Runs on the leader of group `{group}`"),
         Attribute::Scheduled => format!("Runs on any one instance of group `{group}`"),
     };
@@ -79,6 +84,34 @@ fn where_it_runs(model: &Model) -> String {
         Some(jitter) => format!("{line}, {}.", spread(jitter, model.trigger.as_ref())),
         None => format!("{line}."),
     }
+}
+
+/// What becomes of a task.
+fn task(model: &Model, queue: &str) -> String {
+    let retries = match model.retries.as_ref() {
+        None => "up to 3 retries".to_owned(),
+        Some(Expr::Lit(syn::ExprLit {
+            lit: Lit::Int(count), ..
+        })) => match count.base10_digits() {
+            "0" => "no retries".to_owned(),
+            "1" => "up to 1 retry".to_owned(),
+            count => format!("up to {count} retries"),
+        },
+        Some(expr) => format!("up to `{}` retries", written(expr)),
+    };
+    let timeout = model
+        .timeout
+        .as_ref()
+        .map(|timeout| format!(", at most `{}` each time", written(timeout)));
+    let most = model.concurrency.as_ref().map(|most| {
+        let most = match most {
+            Expr::Lit(_) => written(most),
+            _ => format!("`{}`", written(most)),
+        };
+        format!(", at most {most} at once on one instance")
+    });
+    let (timeout, most) = (timeout.unwrap_or_default(), most.unwrap_or_default());
+    format!("Task of the queue `{queue}`: a worker runs it when it is due, with {retries}{timeout}{most}.")
 }
 
 /// What jitter does to ticks: never so much that one is due when the next is planned.

@@ -3,6 +3,7 @@
 
 mod handler;
 mod settings;
+mod task;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -21,6 +22,7 @@ pub(crate) fn expand(model: &Model) -> TokenStream {
     let gated = match model.attribute {
         Attribute::LeaderOnly => gated(model),
         Attribute::Scheduled => scheduled::expand(model),
+        Attribute::Task => task::expand(model),
     };
     let handle = model.trigger.as_ref().map(|trigger| handle(model, trigger));
     quote!(#gated #handle)
@@ -294,7 +296,8 @@ fn output(model: &Model) -> TokenStream {
     let span = at(span_of(&ty));
     let private = hidden(model, span);
     let ty = without_impl_trait(&ty).0;
-    quote_spanned!(span=> #private::output::<#ty>())
+    let output = Ident::new(model.attribute.output(), span);
+    quote_spanned!(span=> #private::#output::<#ty>())
 }
 
 fn output_type(model: &Model) -> Type {
@@ -307,10 +310,11 @@ fn output_type(model: &Model) -> Type {
     }
 }
 
-/// A plain function may have any name that Rust allows; the state of a job hangs on its name, in the store.
+/// A plain function may have any name that Rust allows; the state of a job hangs on its name, in the store. One that is not ASCII was told.
 fn name(model: &Model) -> TokenStream {
     let text = &model.name;
-    if model.own_name && model.trigger.is_none() {
+    let plain = model.trigger.is_none() && model.attribute != Attribute::Task;
+    if model.own_name && (plain || !text.value().is_ascii()) {
         return text.to_token_stream();
     }
     converted(model, "name", &parse_quote!(#text))

@@ -1,18 +1,20 @@
 //! The attribute macros of `leader-core`.
 //!
-//! Parse (`options`, `item`) → check (`model`, `needs`) → expand (`expand`, `doc`, `words`): parsing puts out no tokens, expanding finds no
+//! Parse (`options`, `item`) → check (`model`, `needs`, `free`) → expand (`expand`, `doc`, `words`): parsing puts out no tokens, expanding finds no
 //! mistakes. Everything below this page works on `proc_macro2` tokens, and is tested without a compiler.
 
 mod attribute;
 mod diagnostics;
 mod doc;
 mod expand;
+mod free;
 mod item;
 mod model;
 mod needs;
 mod options;
 mod payload;
 mod scheduled;
+mod task;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -33,6 +35,12 @@ pub fn leader_only(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn scheduled(options: TokenStream, item: TokenStream) -> TokenStream {
     expanded(Attribute::Scheduled, options.into(), item.into()).into()
+}
+
+#[allow(missing_docs, reason = "documented at its re-export")]
+#[proc_macro_attribute]
+pub fn task(options: TokenStream, item: TokenStream) -> TokenStream {
+    expanded(Attribute::Task, options.into(), item.into()).into()
 }
 
 /// The item comes first, whatever its mistakes are: an editor that sees it keeps working on its body.

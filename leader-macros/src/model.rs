@@ -8,21 +8,22 @@ use syn::{Expr, FnArg, LitStr, Pat, PatIdent, Path, ReturnType, Signature, Token
 
 use crate::attribute::Attribute;
 use crate::diagnostics::{Errors, at};
+use crate::free;
 use crate::item::{Body, Function};
 use crate::needs;
 use crate::options::{Key, Options, Value};
 use crate::payload;
-use crate::scheduled;
+use crate::task::{self, Carried};
 
 /// What the item becomes.
 pub(crate) enum Item {
     /// It is put out again as it was: what else would be made of it would only add errors to the one already told.
     AsWritten(Box<Function>),
-    /// It is gated, or scheduled.
+    /// It is gated, scheduled, or a task.
     Checked(Box<Model>),
 }
 
-/// A function that can be gated, or scheduled.
+/// A function that can be gated, scheduled, or a task.
 pub(crate) struct Model {
     pub(crate) attribute: Attribute,
     pub(crate) function: Function,
@@ -52,6 +53,13 @@ pub(crate) struct Model {
     pub(crate) on_loss: Option<Ident>,
     pub(crate) retries: Option<Expr>,
     pub(crate) backoff: Option<Expr>,
+    /// Where its ticks are run; a variant of `On`.
+    pub(crate) on: Option<Ident>,
+    /// `None` is the default queue.
+    pub(crate) queue: Option<Expr>,
+    pub(crate) concurrency: Option<Expr>,
+    /// What a task takes.
+    pub(crate) carried: Carried,
     pub(crate) arguments: Vec<Argument>,
     /// What is put out of a function with mistakes is as good as the mistakes allow, and registers nothing.
     pub(crate) faulty: bool,
@@ -80,6 +88,8 @@ pub(crate) struct Argument {
 pub(crate) fn validate(attribute: Attribute, options: &Options, mut function: Function, errors: &mut Errors) -> Item {
     needs::check(attribute, options, errors);
     check_attributes(attribute, &function, errors);
+    // Each of them would put out a handle of the function's name.
+    function.attrs.retain(|attr| !is_ours(attr));
     if !can_be(attribute, &function, errors) {
         without_what_rustc_refuses(&mut function.sig);
         return Item::AsWritten(Box::new(function));
@@ -96,13 +106,18 @@ pub(crate) fn validate(attribute: Attribute, options: &Options, mut function: Fu
         });
     let scheduled = attribute == Attribute::Scheduled;
     let trigger = trigger.or(scheduled.then_some(Trigger::Wrong));
-    let is_job = trigger.is_some();
+    let is_task = attribute == Attribute::Task;
     // A type beside the function would be a further error where only methods may stand.
     let method = function.sig.receiver().is_some();
-    if is_job {
-        check_job(&function.sig, errors);
+    if trigger.is_some() || is_task {
+        free::check(attribute, &function.sig, errors);
+        free::check_own_name(attribute, options, &function.sig.ident, errors);
+    }
+    let mut carried = Carried::Nothing;
+    if is_task {
+        carried = task::payload(&function.sig, errors);
+    } else if trigger.is_some() {
         payload::check(&function.sig, matches!(trigger, Some(Trigger::Handler)), errors);
-        check_own_name(options, &function.sig.ident, errors);
     }
     let text = |key| match options.get(key)?.value {
         Value::Text(ref expr) => Some(expr.clone()),
@@ -118,9 +133,9 @@ pub(crate) fn validate(attribute: Attribute, options: &Options, mut function: Fu
     };
     let given_name = word(Key::Name);
     let own_name = function.sig.ident.clone();
-    // What is scheduled stays as it was written.
+    // Only what is gated does not stay as it was written.
     let (mut other, gated) = (function.sig.clone(), &mut function.sig);
-    let arguments = arguments(if scheduled { &mut other } else { gated });
+    let arguments = arguments(if scheduled || is_task { &mut other } else { gated });
     Item::Checked(Box::new(Model {
         attribute,
         krate: krate(options),
@@ -142,6 +157,10 @@ pub(crate) fn validate(attribute: Attribute, options: &Options, mut function: Fu
         on_loss: word(Key::OnLoss).as_ref().map(variant),
         retries: text(Key::Retries),
         backoff: text(Key::Backoff),
+        on: word(Key::On).as_ref().map(variant),
+        queue: text(Key::Queue),
+        concurrency: text(Key::Concurrency),
+        carried,
         arguments,
         faulty: !errors.is_empty(),
         function,
@@ -163,6 +182,9 @@ fn variant(word: &LitStr) -> Ident {
     Ident::new(&(first.to_uppercase() + rest), word.span())
 }
 
+/// What excludes each other, whatever path it is written with.
+const OURS: [&str; 3] = ["leader_only", "scheduled", "task"];
+
 /// Attributes that stand below ours see the function that we have made of it.
 fn check_attributes(attribute: Attribute, function: &Function, errors: &mut Errors) {
     for attr in &function.attrs {
@@ -170,12 +192,17 @@ fn check_attributes(attribute: Attribute, function: &Function, errors: &mut Erro
         let Some(last) = path.segments.last() else { continue };
         let written = path.to_token_stream().to_string().replace(' ', "");
         match last.ident.to_string().as_str() {
-            name @ ("leader_only" | "scheduled") => errors.on(
+            name if OURS.contains(&name) => errors.on(
                 path,
                 if attribute.to_string().contains(name) {
                     format!("{attribute} is written twice")
                 } else {
-                    format!("{attribute} and `#[{written}]` exclude each other: a job runs on the leader, or on any instance")
+                    let either = if name == "task" || attribute == Attribute::Task {
+                        "a task is run when somebody has enqueued it, and by nothing else; call one function from two others"
+                    } else {
+                        "a job runs on the leader, or on any instance"
+                    };
+                    format!("{attribute} and `#[{written}]` exclude each other: {either}")
                 },
             ),
             "main" | "test" => errors.on(
@@ -198,6 +225,11 @@ fn check_attributes(attribute: Attribute, function: &Function, errors: &mut Erro
     }
 }
 
+fn is_ours(attr: &syn::Attribute) -> bool {
+    let last = attr.path().segments.last();
+    last.is_some_and(|last| OURS.iter().any(|ours| last.ident == ours))
+}
+
 fn wants_result(attr: &syn::Attribute) -> bool {
     let mut found = false;
     // What cannot be read as a list is left to the attribute itself.
@@ -216,8 +248,8 @@ fn wants_result(attr: &syn::Attribute) -> bool {
 }
 
 fn can_be(attribute: Attribute, function: &Function, errors: &mut Errors) -> bool {
-    if attribute == Attribute::Scheduled {
-        return scheduled::can_be(function, errors);
+    if attribute != Attribute::LeaderOnly {
+        return free::can_be(attribute, function, errors);
     }
     let sig = &function.sig;
     let mut refused = false;
@@ -275,53 +307,6 @@ fn without_what_rustc_refuses(sig: &mut Signature) {
         sig.constness = None;
     }
     sig.variadic = None;
-}
-
-fn check_job(sig: &Signature, errors: &mut Errors) {
-    if let Some(receiver) = sig.receiver() {
-        errors.on(
-            receiver,
-            "a job is a free function: take what it needs as `State<T>`, given to `bootstrap(..).state(value)`",
-        );
-    }
-    if !sig.generics.params.is_empty() {
-        errors.on(
-            &sig.generics.params,
-            "a job is not generic: nobody calls it who could say for which type or lifetime",
-        );
-    }
-    for arg in &sig.inputs {
-        let FnArg::Typed(arg) = arg else { continue };
-        if let Some(cfg) = arg.attrs.iter().find(|attr| attr.path().is_ident("cfg")) {
-            errors.on(
-                cfg,
-                "an argument of a job cannot be under `cfg`: put it on the function",
-            );
-        }
-        if has_impl_trait(&arg.ty) {
-            errors.on(
-                &arg.ty,
-                "an argument of a job has a type of its own: `Tick`, `State<T>` or `Option<State<T>>`, not `impl Trait`",
-            );
-        }
-    }
-}
-
-/// Rust allows names that the store does not.
-fn check_own_name(options: &Options, name: &Ident, errors: &mut Errors) {
-    if options.get(Key::Name).is_none() && !name.to_string().is_ascii() {
-        errors.on(
-            name,
-            format!(
-                "a job's name is kept in the store, in ASCII: add `{}`",
-                Key::Name.example()
-            ),
-        );
-    }
-}
-
-fn has_impl_trait(ty: &Type) -> bool {
-    without_impl_trait(ty).1
 }
 
 /// The type with `_` for every `impl Trait`, and whether there was one.

@@ -28,6 +28,10 @@ const NO_TICKS: &str = "a `while_leading` body has no ticks; it lives as long as
 
 /// One trigger, and no option that it has no use for.
 pub(crate) fn check(attribute: Attribute, options: &Options, errors: &mut Errors) {
+    if attribute == Attribute::Task {
+        check_backoff(attribute, options, errors);
+        return;
+    }
     let mut triggers = options.among(TRIGGERS);
     let first = triggers.next();
     for further in triggers {
@@ -61,7 +65,7 @@ pub(crate) fn check(attribute: Attribute, options: &Options, errors: &mut Errors
                 errors.on(&was.at, message.to_owned());
             }
             check_missed(options, errors);
-            check_backoff(options, errors);
+            check_backoff(attribute, options, errors);
             return;
         }
         Some(_) => NO_TICKS.to_owned(),
@@ -75,11 +79,13 @@ pub(crate) fn check(attribute: Attribute, options: &Options, errors: &mut Errors
 
 /// Where the ticks run, and that there are any.
 fn check_scheduled(options: &Options, errors: &mut Errors) {
+    check_on(options, errors);
     let mut lacking = Vec::new();
     if options.get(Key::On).is_none() {
         let on = Key::On.example();
         lacking.push(format!(
-            "`on`, which says where its ticks run: write `{on}` for whatever instance comes first"
+            "`on`, which says where its ticks run: write `{on}` for whatever instance comes first, or `on = \"fleet\"` for the workers \
+             of a queue"
         ));
     }
     if options.among(TRIGGERS).next().is_none() {
@@ -94,6 +100,32 @@ fn check_scheduled(options: &Options, errors: &mut Errors) {
             Span::call_site(),
             format!("`#[scheduled]` needs {lacking}"),
         ));
+    }
+}
+
+/// What has a meaning in one of the places only.
+fn check_on(options: &Options, errors: &mut Errors) {
+    let Some(Value::Literal(on)) = options.get(Key::On).map(|given| &given.value) else {
+        return;
+    };
+    if on.value() == "fleet" {
+        for given in options.among(&[Key::Overlap]) {
+            errors.on(
+                &given.at,
+                "`overlap` has no meaning with `on = \"fleet\"`: each tick becomes a task, and the tasks of a job run beside each other; write \
+                 `concurrency = 1` for one at a time on each instance, or `on = \"any\"`",
+            );
+        }
+        return;
+    }
+    for given in options.among(&[Key::Queue, Key::Concurrency]) {
+        let word = given.key.word();
+        errors.on(
+            &given.at,
+            format!(
+                "`{word}` needs `on = \"fleet\"`: with `on = \"any\"` whoever claims a tick runs it, and nothing waits in a queue"
+            ),
+        );
     }
 }
 
@@ -128,9 +160,11 @@ fn check_missed(options: &Options, errors: &mut Errors) {
 }
 
 /// A pause needs a try after it.
-fn check_backoff(options: &Options, errors: &mut Errors) {
+fn check_backoff(attribute: Attribute, options: &Options, errors: &mut Errors) {
     let Some(given) = options.get(Key::Backoff) else { return };
     match options.get(Key::Retries).map(|given| &given.value) {
+        // It has some, unless it says otherwise.
+        None if attribute == Attribute::Task => {}
         None => errors.on(
             &given.at,
             format!(
@@ -141,9 +175,10 @@ fn check_backoff(options: &Options, errors: &mut Errors) {
         Some(Value::Text(Expr::Lit(ExprLit {
             lit: Lit::Int(count), ..
         }))) if count.base10_digits() == "0" => {
+            let run = if attribute == Attribute::Task { "task" } else { "run" };
             errors.on(
                 &given.at,
-                "`backoff` needs `retries`: with `retries = 0` no run is tried again",
+                format!("`backoff` needs `retries`: with `retries = 0` no {run} is tried again"),
             );
         }
         Some(_) => {}

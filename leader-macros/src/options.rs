@@ -36,6 +36,8 @@ pub(crate) enum Key {
     Backoff,
     Except,
     On,
+    Queue,
+    Concurrency,
     Crate,
 }
 
@@ -85,6 +87,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("expression", "cron"),
     ("interval", "every"),
     ("period", "every"),
+    ("max_retries", "retries"),
+    ("max_attempts", "retries"),
+    ("topic", "queue"),
 ];
 
 const TABLE: &[Row] = &[
@@ -123,7 +128,9 @@ const TABLE: &[Row] = &[
     row(Key::Retries, "retries", Kind::Number, "retries = 3"),
     row(Key::Backoff, "backoff", Kind::Text, "backoff = \"1s\""),
     row(Key::Except, "except", Kind::Texts, "except = \"holidays\""),
-    row(Key::On, "on", Kind::Word(&["any"]), "on = \"any\""),
+    row(Key::On, "on", Kind::Word(&["any", "fleet"]), "on = \"any\""),
+    row(Key::Queue, "queue", Kind::Text, "queue = \"invoices\""),
+    row(Key::Concurrency, "concurrency", Kind::Number, "concurrency = 4"),
     row(Key::Crate, "crate", Kind::Path, "crate = ::leader_core"),
 ];
 
@@ -223,13 +230,13 @@ fn option(attribute: Attribute, input: ParseStream<'_>, errors: &mut Errors) -> 
     if !input.peek(Ident::peek_any) {
         let message = if let Some(text) = input.fork().parse::<Option<LitStr>>()? {
             let value = text.value();
-            let example = match option_of(&value) {
+            let example = match option_of(&value).filter(|key| attribute.has(*key)).map(Key::word) {
                 Some(word) => format!("{word} = \"{value}\""),
-                None => Key::Group.example().to_owned(),
+                None => attribute.usual().example().to_owned(),
             };
             format!("a value needs its option: write `{example}`")
         } else {
-            format!("expected an option, such as `{}`", Key::Group.example())
+            format!("expected an option, such as `{}`", attribute.usual().example())
         };
         return Err(input.error(message));
     }
@@ -237,7 +244,9 @@ fn option(attribute: Attribute, input: ParseStream<'_>, errors: &mut Errors) -> 
     let word = at.unraw().to_string();
     let Some(row) = TABLE.iter().find(|row| row.word == word) else {
         let known = || TABLE.iter().filter(|row| attribute.has(row.key)).map(|row| row.word);
-        let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == word);
+        let elsewhere = ELSEWHERE
+            .iter()
+            .find(|(other, ours)| *other == word && known().any(|word| word == *ours));
         let meant = match elsewhere.map(|(_, ours)| *ours).or_else(|| nearest(&word, known())) {
             Some(meant) => format!("; did you mean `{meant}`?"),
             None => ";".to_owned(),
@@ -254,16 +263,14 @@ fn option(attribute: Attribute, input: ParseStream<'_>, errors: &mut Errors) -> 
 }
 
 /// The option that a text without one was probably meant for.
-fn option_of(text: &str) -> Option<&'static str> {
+fn option_of(text: &str) -> Option<Key> {
     let fields = text.split_ascii_whitespace().count();
     let cron = |c: char| c.is_ascii_alphanumeric() || " *,-/?#".contains(c);
     let begins = text.starts_with(|c: char| c.is_ascii_digit() || c == '*');
     if text.starts_with('@') || (5..=7).contains(&fields) && begins && text.chars().all(cron) {
-        return Some(Key::Cron.word());
+        return Some(Key::Cron);
     }
-    words::milliseconds(text)
-        .filter(|ms| *ms > 0)
-        .map(|_| Key::Every.word())
+    words::milliseconds(text).filter(|ms| *ms > 0).map(|_| Key::Every)
 }
 
 fn value(input: ParseStream<'_>, row: &Row, at: &Ident, errors: &mut Errors) -> syn::Result<Value> {

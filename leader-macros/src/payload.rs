@@ -6,7 +6,7 @@ use crate::diagnostics::Errors;
 use crate::model::Argument;
 
 /// The `T` of `Payload<T>`.
-fn carried(ty: &Type) -> Option<&Type> {
+pub(crate) fn carried(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|last| last.ident == "Payload")?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else {

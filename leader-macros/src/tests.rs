@@ -1,6 +1,7 @@
 //! What the attribute puts out, by snapshot, and every mistake of the option table.
 
 mod scheduled;
+mod task;
 
 use expect_test::{Expect, expect};
 use proc_macro2::TokenStream;

@@ -89,6 +89,14 @@ impl Bench {
         Self::on(store, namespace, self.server.clone())
     }
 
+    /// The same store as another process has it: with connections of its own.
+    pub(crate) fn of_another_process(&self) -> Arc<dyn Store> {
+        match &self.server {
+            Some(server) => Arc::new(RedisStore::new(&server.info(), &self.namespace, BOUND)),
+            None => Arc::clone(&self.store),
+        }
+    }
+
     pub(crate) async fn redis() -> Self {
         Self::redis_on(shared_server().await)
     }

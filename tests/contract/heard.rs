@@ -9,6 +9,7 @@ pub(crate) struct Heard {
     pub(crate) released: Mutex<Vec<(String, u64)>>,
     pub(crate) asked: Mutex<Vec<(String, u64)>>,
     pub(crate) controlled: Mutex<Vec<(String, u64)>>,
+    pub(crate) due: Mutex<Vec<(String, jiff::Timestamp)>>,
     pub(crate) gaps: Mutex<u32>,
 }
 
@@ -23,6 +24,10 @@ impl Ears for Heard {
 
     fn controlled(&self, group: &str, number: u64) {
         self.controlled.lock().unwrap().push((group.to_owned(), number));
+    }
+
+    fn due(&self, group: &str, at: jiff::Timestamp) {
+        self.due.lock().unwrap().push((group.to_owned(), at));
     }
 
     fn deaf(&self, error: StoreError) {

@@ -36,6 +36,7 @@ mod schedules;
 mod server;
 #[cfg(target_os = "linux")]
 mod shortage;
+mod tasks;
 mod ticks;
 mod tries;
 mod trimming;

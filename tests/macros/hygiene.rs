@@ -42,6 +42,19 @@ macro_rules! job {
 
 job!(from_a_macro(tick), every = "15m", name = "hygiene-job");
 
+/// The payload's type and its pattern come from the caller, the function's name and the task from the macro.
+macro_rules! task {
+    ($name:ident($payload:pat => $ty:ty), queue = $queue:expr) => {
+        #[leader_core::task(queue = $queue)]
+        async fn $name($payload: $ty, task: leader_core::Task) -> Result<(), String> {
+            let given = task.queue();
+            Err(format!("{} in {given}", task.id().key().len()))
+        }
+    };
+}
+
+task!(task_from_a_macro((_given, _needs) => (u8, Option<String>)), queue = concat!("hygiene", "-queue"));
+
 #[leader_only]
 async fn called_like_ours(entry: u8, skipped: u8, needs: u8, given: u8) -> u8 {
     const __LEADER_GROUP: u8 = 1;
@@ -60,4 +73,11 @@ fn names_of_user_and_macro_do_not_meet() {
 #[test]
 fn a_job_made_by_a_macro_has_its_handle() {
     assert_eq!(<from_a_macro as leader_core::Job>::NAME, "hygiene-job");
+}
+
+#[test]
+fn a_task_made_by_a_macro_has_its_handle() {
+    let attempt = leader_core::testing::run_task::<task_from_a_macro>(&(1, None));
+    let error = block_on(async { attempt.await }).unwrap_err();
+    assert_eq!(error.to_string(), "26 in hygiene-queue");
 }

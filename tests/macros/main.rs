@@ -12,6 +12,7 @@ mod registration;
 pub mod renamed_crate;
 mod scheduled;
 pub mod strict_user;
+mod tasks;
 mod weird_usage;
 mod words;
 

@@ -2,7 +2,7 @@
 #![no_implicit_prelude]
 #![allow(dead_code, reason = "that it compiles is the test")]
 
-use ::leader_core::{State, Tick, leader_only};
+use ::leader_core::{State, Task, Tick, leader_only, task};
 
 struct Result;
 struct Ok;
@@ -28,3 +28,16 @@ async fn plain(number: u8) -> u8 {
     on_loss = "finish"
 )]
 async fn job(_tick: Tick, State(_number): State<u8>) {}
+
+#[task(
+    queue = "mail",
+    name = "without-prelude",
+    retries = 1,
+    backoff = "1s",
+    timeout = "1s",
+    concurrency = 1
+)]
+async fn carried(_number: u8, _task: Task, State(_other): State<u8>) {}
+
+#[task]
+async fn without_payload(_: Task) {}

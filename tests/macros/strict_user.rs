@@ -1,7 +1,7 @@
 //! Public, documented code in a crate that denies every lint it can find. That it compiles, and that clippy is silent, is the
 //! test.
 
-use leader_core::{Lead, Skipped, State, Tick, leader_only};
+use leader_core::{Lead, Skipped, State, Task, Tick, leader_only, task};
 
 /// A number.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,27 @@ pub async fn strict_job(tick: Tick, State(settings): State<Settings>) -> anyhow:
 pub(crate) async fn strict_standing(lead: Lead, _settings: Option<State<Settings>>) {
     lead.cancelled().await;
 }
+
+/// What a task carries.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub struct Letter {
+    /// To whom.
+    pub to: String,
+}
+
+/// A task, with a section of its own.
+///
+/// # Errors
+/// Never.
+#[task(queue = "strict", retries = 5, backoff = "1s", timeout = "30s", concurrency = 4)]
+pub async fn strict_task(Letter { to }: Letter, _task: Task, State(settings): State<Settings>) -> anyhow::Result<u64> {
+    std::future::ready(to).await;
+    Ok(settings.0)
+}
+
+/// It waits for nothing.
+#[task]
+pub(crate) async fn strict_task_without_payload() {}
 
 /// A service.
 #[derive(Debug, Default)]

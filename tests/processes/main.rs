@@ -4,6 +4,7 @@ mod axum_service;
 mod cluster_cron;
 mod fences;
 mod fleet;
+mod invoices;
 mod programs;
 mod promises;
 mod quickstart;

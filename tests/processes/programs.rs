@@ -101,11 +101,19 @@ impl Lines {
 impl Process {
     /// Starts an example; `name` is for messages.
     pub fn start(name: &str, command: &mut Command) -> Self {
+        Self::spawn(name, command.env_remove("LEADER_REDIS_URL"))
+    }
+
+    /// Starts an example that finds its store in the environment.
+    pub fn start_on(name: &str, command: &mut Command, url: &str) -> Self {
+        Self::spawn(name, command.env("LEADER_REDIS_URL", url))
+    }
+
+    fn spawn(name: &str, command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .env_remove("LEADER_REDIS_URL")
             .spawn()
             .unwrap_or_else(|error| panic!("{name} cannot be started: {error}"));
         let out = Lines::read(child.stdout.take().expect("piped"));

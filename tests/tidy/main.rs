@@ -41,16 +41,23 @@ const ROOMS: &[(&str, &[&str])] = &[
             "telemetry",
         ],
     ),
+    // What works beside the engine: the runtime knows it by a trait only.
+    (
+        "tasks",
+        &[
+            "clock", "mutants", "names", "timing", "schedule", "job", "store", "event", "runtime",
+        ],
+    ),
     (
         "instance",
         &[
-            "clock", "names", "timing", "schedule", "job", "store", "event", "runtime",
+            "clock", "names", "timing", "schedule", "job", "store", "event", "runtime", "tasks",
         ],
     ),
     (
         "bootstrap",
         &[
-            "clock", "names", "timing", "schedule", "job", "store", "event", "runtime", "instance",
+            "clock", "names", "timing", "schedule", "job", "store", "event", "runtime", "tasks", "instance",
         ],
     ),
     (
@@ -67,10 +74,11 @@ const ROOMS: &[(&str, &[&str])] = &[
             "runtime",
             "schedule",
             "store",
+            "tasks",
             "timing",
         ],
     ),
-    ("private", &["names", "schedule", "job"]),
+    ("private", &["names", "schedule", "job", "tasks"]),
 ];
 
 fn root() -> PathBuf {

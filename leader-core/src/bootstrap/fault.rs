@@ -101,6 +101,28 @@ pub enum Fault {
         /// The type.
         state: &'static str,
     },
+    /// Two tasks of one name.
+    #[error(
+        "two tasks are named `{task}`, in `{first}` and in `{second}`: give one of them another with `name = \"…\"`"
+    )]
+    #[non_exhaustive]
+    DoubledTask {
+        /// The name.
+        task: &'static str,
+        /// The module of one.
+        first: &'static str,
+        /// The module of the other.
+        second: &'static str,
+    },
+    /// A setting of tasks that cannot work.
+    #[error("`tasks.{setting}` cannot work: {reason}")]
+    #[non_exhaustive]
+    Tasks {
+        /// The setting, as it was written.
+        setting: String,
+        /// Why, and what to write.
+        reason: String,
+    },
     /// Two states of one type.
     #[error("two values of type `{state}` were given to `.state(..)`: wrap one of them in a type of its own")]
     #[non_exhaustive]

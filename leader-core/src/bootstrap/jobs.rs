@@ -91,6 +91,8 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
         }
     }
     calendars::warn_of_idle(&given.calendars, &used);
+    // Nothing makes tasks of ticks yet: until then nobody plans those, and no leader runs them either.
+    gathered.jobs.retain(|job| !job.is_for_the_fleet());
     gathered
 }
 

@@ -121,8 +121,14 @@ impl Faults {
     }
 }
 
+/// What was found of tasks.
+#[cfg(feature = "tasks")]
+pub(super) type Tasks = crate::tasks::spec::Settings;
+#[cfg(not(feature = "tasks"))]
+pub(super) type Tasks = ();
+
 /// Everything an instance needs, or everything that is wrong.
-pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapError> {
+pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source, Tasks), BootstrapError> {
     let mut faults = Faults(std::mem::take(&mut given.faults));
     let vars = given.vars;
     faults.0.extend(vars.unreadable());
@@ -179,14 +185,11 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         let overlapping = all.filter(|job| job.overlap == Overlap::Allow);
         overlapping.for_each(|job| job.rule.one_at_a_time = true);
     }
-    if let Candidacy::Only(only) = &candidacy {
-        let strangers = only.iter().filter(|group| !gathered.groups.contains(group));
-        let ours: Vec<_> = gathered.groups.iter().map(GroupName::as_str).collect();
-        faults.0.extend(strangers.map(|group| Fault::UnknownGroup {
-            group: group.to_string(),
-            known: format!("`{}`", ours.join("`, `")),
-        }));
-    }
+    #[cfg(feature = "tasks")]
+    let tasks = super::tasks::gather(&mut given, vars, &mut faults);
+    #[cfg(not(feature = "tasks"))]
+    let tasks = ();
+    check_candidacy(&candidacy, &gathered.groups, &mut faults);
     let (Some(namespace), Some(service), Some(instance), Some(source), []) =
         (namespace, service, instance, source, faults.0.as_slice())
     else {
@@ -220,8 +223,22 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source), BootstrapE
         jobs: gathered.jobs.into_iter().map(Arc::new).collect(),
         lives: gathered.lives,
         handlers: gathered.handlers.into_iter().map(Arc::new).collect(),
+        companion: None,
     };
-    Ok((config, source))
+    Ok((config, source, tasks))
+}
+
+/// Only groups that there are can be campaigned for.
+fn check_candidacy(candidacy: &Candidacy, groups: &[GroupName], faults: &mut Faults) {
+    let Candidacy::Only(only) = candidacy else { return };
+    // How many parts a queue has, and so its elections, is not known yet.
+    let ours = |group: &GroupName| groups.contains(group) || group.as_str().starts_with("dispatch:");
+    let strangers = only.iter().filter(|group| !ours(group));
+    let ours: Vec<_> = groups.iter().map(GroupName::as_str).collect();
+    faults.0.extend(strangers.map(|group| Fault::UnknownGroup {
+        group: group.to_string(),
+        known: format!("`{}`", ours.join("`, `")),
+    }));
 }
 
 /// Every instance reads them with the roster, again and again.

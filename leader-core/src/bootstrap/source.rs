@@ -35,10 +35,10 @@ mod sealed {
 }
 
 #[doc(hidden)]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source(pub(super) Kind);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Kind {
     Embedded(Embedded),
     #[cfg(feature = "redis")]

@@ -27,8 +27,14 @@ impl Bootstrap {
         let events = self.events.clone();
         let wall_ahead = self.wall_ahead;
         let shown = self.within.gates.clone();
-        let (config, source) = settings::check(self)?;
+        #[cfg_attr(
+            not(feature = "tasks"),
+            allow(unused_mut, unused_variables, reason = "they are made elections")
+        )]
+        let (mut config, source, tasks) = settings::check(self)?;
         let bound = config.timing.operation();
+        #[cfg(feature = "tasks")]
+        super::tasks::open(tasks, &mut config, &source).await;
         let (store, clock) = source.open(&config.namespace, bound, config.keep.clone());
         let clock = wall_ahead.map_or(clock, Clock::ahead);
         let config = Config { clock, ..config };

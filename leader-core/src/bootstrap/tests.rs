@@ -52,6 +52,32 @@ fn the_program_itself_gives_groups_and_jobs() {
     assert_eq!(config.holder.instance(), config.instance.as_str());
 }
 
+#[cfg(feature = "tasks")]
+#[crate::scheduled(on = "fleet", group = "of-the-fleet", every = "1h", queue = "reports")]
+async fn for_the_fleet() {}
+
+/// It is a job of the program, and its group is elected; but no leader runs its body.
+#[cfg(feature = "tasks")]
+#[test]
+fn ticks_for_the_fleet_are_not_the_leaders_to_run() {
+    use crate::job::record::{Job, On};
+
+    let given = given(&[("LEADER_JOB_FOR_THE_FLEET_EVERY", "2h")]);
+    let config = config(
+        given
+            .expect::<for_the_fleet>()
+            .job("for_the_fleet", |job| job.grace("1s")),
+    );
+    let groups: Vec<_> = config.groups.iter().map(GroupName::as_str).collect();
+    assert!(groups.contains(&"of-the-fleet"), "{groups:?}");
+    assert!(config.jobs.iter().all(|job| job.on != On::Fleet));
+    let record = for_the_fleet::RECORD;
+    assert_eq!(
+        (record.on, record.queue, record.concurrency),
+        (On::Fleet, Some("reports"), None)
+    );
+}
+
 /// Two processes that share an id are two holders (oban-py#32).
 #[test]
 fn case_16_one_given_id_makes_two_holders() {

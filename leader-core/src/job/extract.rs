@@ -95,13 +95,23 @@ impl Extract for Lead {
 
 impl<T: Clone + Send + Sync + 'static> Extract for State<T> {
     fn extract(given: &Given<'_>) -> Self {
-        // `need` lists the type, and a missing one refuses the start.
-        Self(given.states.get::<T>().expect("the state was checked at the start"))
+        state(given.states)
     }
 
     fn need(needs: &mut Needs) {
-        needs.states.push((TypeId::of::<T>(), type_name::<T>()));
+        need_state::<T>(needs);
     }
+}
+
+/// A state that was asked for.
+pub(crate) fn state<T: Clone + 'static>(states: &States) -> State<T> {
+    // `need_state` lists the type, and a missing one refuses the start.
+    State(states.get::<T>().expect("the state was checked at the start"))
+}
+
+/// Asks for a state.
+pub(crate) fn need_state<T: 'static>(needs: &mut Needs) {
+    needs.states.push((TypeId::of::<T>(), type_name::<T>()));
 }
 
 impl<T: Clone + Send + Sync + 'static> Extract for Option<State<T>> {

@@ -72,6 +72,8 @@ pub enum On {
     Leader,
     /// On whatever instance claims the tick first.
     Any,
+    /// On a worker: each tick becomes a task.
+    Fleet,
 }
 
 /// What starts a body.
@@ -89,6 +91,20 @@ pub enum Trigger {
     WhileLeading,
     /// The schedules that are made for it at run time.
     Handler,
+}
+
+/// Checks `concurrency` at compile time.
+///
+/// # Panics
+/// When it is zero.
+#[must_use]
+#[track_caller]
+pub(crate) const fn checked_concurrency(most: u32) -> u32 {
+    assert!(
+        most > 0,
+        "`concurrency = 0` lets nothing run: write how many may run at once on one instance, or take it out"
+    );
+    most
 }
 
 /// One annotated function.
@@ -117,6 +133,10 @@ pub struct Record {
     /// The names that it had before.
     pub(crate) was: &'static [&'static str],
     pub(crate) on: On,
+    /// The queue that its ticks wait in as tasks, where that is what becomes of them.
+    pub(crate) queue: Option<&'static str>,
+    /// And the most of them that run at once on one instance.
+    pub(crate) concurrency: Option<u32>,
     pub(crate) body: Option<Body>,
 }
 
@@ -138,6 +158,9 @@ impl fmt::Debug for Record {
             .field("jitter", &self.jitter)
             .field("timeout", &self.timeout)
             .field("grace", &self.grace)
+            .field("on", &self.on)
+            .field("queue", &self.queue)
+            .field("concurrency", &self.concurrency)
             .finish_non_exhaustive()
     }
 }
@@ -168,6 +191,8 @@ impl Record {
             except: &[],
             was: &[],
             on: On::Leader,
+            queue: None,
+            concurrency: None,
             body: None,
         }
     }
@@ -285,6 +310,24 @@ impl Record {
     #[must_use]
     pub const fn on(self, on: On) -> Self {
         Self { on, ..self }
+    }
+
+    /// The queue that its ticks wait in as tasks.
+    #[must_use]
+    pub const fn queue(self, queue: &'static str) -> Self {
+        Self {
+            queue: Some(queue),
+            ..self
+        }
+    }
+
+    /// The most of them that run at once on one instance.
+    #[must_use]
+    pub const fn concurrency(self, most: u32) -> Self {
+        Self {
+            concurrency: Some(most),
+            ..self
+        }
     }
 }
 

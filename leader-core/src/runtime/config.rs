@@ -12,6 +12,7 @@ use crate::job::failure::Hook;
 use crate::job::record::{Body, On, OnLoss, Overlap};
 use crate::job::scope::Skipped;
 use crate::names::{GroupName, Holder, InstanceId, JobName, Namespace, ServiceName};
+use crate::runtime::companion::Companion;
 use crate::runtime::process::Process;
 use crate::schedule::planner::{self, Rule};
 use crate::schedule::{Backoff, Schedule};
@@ -60,6 +61,8 @@ pub(crate) struct Config {
     pub(crate) lives: Vec<LifeSpec>,
     /// The settings that each schedule gets which is made for a handler at run time.
     pub(crate) handlers: Vec<Arc<JobSpec>>,
+    /// What works beside the engine.
+    pub(crate) companion: Option<Arc<dyn Companion>>,
 }
 
 /// In which elections an instance takes part.
@@ -153,6 +156,11 @@ impl JobSpec {
     /// Whether its ticks need no leader.
     pub(crate) fn is_unled(&self) -> bool {
         self.on == On::Any
+    }
+
+    /// Whether its ticks become tasks.
+    pub(crate) fn is_for_the_fleet(&self) -> bool {
+        self.on == On::Fleet
     }
 }
 

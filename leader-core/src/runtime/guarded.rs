@@ -119,10 +119,22 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = Ending> + Send>>;
 /// Makes the body's future at its first poll.
 pub(crate) type Start = Box<dyn FnOnce() -> Running + Send>;
 
+/// What a body runs under.
+pub(crate) trait Trusted: Send + 'static {
+    /// Whether it may be believed now.
+    fn holds(&self) -> bool;
+}
+
+impl Trusted for Lead {
+    fn holds(&self) -> bool {
+        self.is_leading()
+    }
+}
+
 /// A body under guard: each poll first compares the clock with the trust it runs under, and drops the body instead.
-pub(crate) struct Guarded<W: Witness> {
+pub(crate) struct Guarded<W: Witness, T: Trusted = Lead> {
     state: State,
-    lead: Lead,
+    trust: T,
     on_loss: OnLoss,
     control: Arc<Control>,
     stopped: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -135,12 +147,12 @@ enum State {
     Done,
 }
 
-impl<W: Witness> Guarded<W> {
-    pub(crate) fn new(start: Start, lead: Lead, on_loss: OnLoss, control: Arc<Control>, witness: W) -> Self {
+impl<W: Witness, T: Trusted> Guarded<W, T> {
+    pub(crate) fn new(start: Start, trust: T, on_loss: OnLoss, control: Arc<Control>, witness: W) -> Self {
         let stopped = Box::pin(control.stop.clone().cancelled_owned());
         Self {
             state: State::New(start),
-            lead,
+            trust,
             on_loss,
             control,
             stopped,
@@ -170,7 +182,7 @@ impl<W: Witness> Guarded<W> {
         } else {
             Mutant::BegunPastTrust
         });
-        if !self.lead.is_leading() && (self.on_loss == OnLoss::Cancel || !begun) && !unseen {
+        if !self.trust.holds() && (self.on_loss == OnLoss::Cancel || !begun) && !unseen {
             return Poll::Ready(Ending::of(if begun { Ran::Cancelled } else { Ran::NotStarted }));
         }
         if !begun {
@@ -206,10 +218,7 @@ fn panicked(panic: Panic) -> Ending {
     }
 }
 
-impl<W: Witness> Future for Guarded<W>
-where
-    W: Unpin,
-{
+impl<W: Witness + Unpin, T: Trusted + Unpin> Future for Guarded<W, T> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -224,7 +233,7 @@ where
     }
 }
 
-impl<W: Witness> Drop for Guarded<W> {
+impl<W: Witness, T: Trusted> Drop for Guarded<W, T> {
     /// The runtime that ran the body is gone, or never took it.
     fn drop(&mut self) {
         if self.witness.is_some() {

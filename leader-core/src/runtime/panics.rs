@@ -7,13 +7,13 @@ use std::pin::pin;
 use std::task::Poll;
 
 /// What was thrown.
-pub(super) type Panic = Box<dyn Any + Send>;
+pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// Runs a future, and gives a panic of one of its polls instead of its output. It is not polled again.
 ///
 /// # Errors
 /// What was thrown.
-pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
+pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
     let mut future = pin!(future);
     std::future::poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,
@@ -24,7 +24,7 @@ pub(super) async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
 }
 
 /// The text of a panic.
-pub(super) fn text(panic: Panic) -> String {
+pub(crate) fn text(panic: Panic) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

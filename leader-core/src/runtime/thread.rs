@@ -59,8 +59,19 @@ async fn engine(shared: Arc<Shared>, store: Arc<dyn Store>, bodies: Handle, kept
     let _gone = Gone(Arc::clone(&shared));
     let listening = listen(Arc::clone(&shared), Arc::clone(&store));
     let listening = tokio::spawn(shared.config.process.hold(listening));
+    let companion = shared.config.companion.clone();
+    let beside = companion.map(|companion| {
+        let work = companion.work(Arc::clone(&shared), Arc::clone(&store), bodies.clone());
+        tokio::spawn(shared.config.process.hold(work))
+    });
     drive(&shared, &store, &bodies, kept).await;
     listening.abort();
+    if let Some(beside) = beside {
+        beside.abort();
+    }
+    if let Some(companion) = &shared.config.companion {
+        companion.end();
+    }
 }
 
 /// The framework's runtime. Dropped anywhere, even inside another runtime when the system gave no thread, and a name look-up that
@@ -118,6 +129,13 @@ impl Ears for Relay {
     fn controlled(&self, group: &str, number: u64) {
         let group = group.to_owned();
         self.0.send(Input::Controlled { group, number });
+    }
+
+    #[cfg(feature = "tasks")]
+    fn due(&self, group: &str, at: jiff::Timestamp) {
+        if let Some(companion) = &self.0.config.companion {
+            companion.due(group, at);
+        }
     }
 
     fn deaf(&self, error: StoreError) {

@@ -32,6 +32,8 @@ pub(crate) mod redis;
 pub(crate) mod request;
 pub(crate) mod roster;
 pub(crate) mod schedules;
+#[cfg(feature = "tasks")]
+pub(crate) mod tasks;
 pub(crate) mod tries;
 pub(crate) mod unled;
 
@@ -44,6 +46,8 @@ pub use made::*;
 pub use request::*;
 pub use roster::*;
 pub use schedules::{EarlierSchedule, StoredSchedule, Writer};
+#[cfg(feature = "tasks")]
+pub use tasks::*;
 pub use tries::*;
 pub use unled::UNLED;
 
@@ -115,6 +119,10 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Reads the roster.
     fn roster(&self) -> Answer<'_, Roster>;
 
+    /// The tasks of the same store.
+    #[cfg(feature = "tasks")]
+    fn tasks(&self) -> &dyn TaskStore;
+
     /// Listens for releases and requests for ever: hints only.
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
@@ -127,6 +135,9 @@ pub trait Ears: Send + Sync {
     fn asked(&self, group: &str, term: u64);
     /// Something was done to a group, under this number.
     fn controlled(&self, group: &str, number: u64);
+    /// A task that is due at this instant is the first of its shard.
+    #[cfg(feature = "tasks")]
+    fn due(&self, group: &str, at: jiff::Timestamp);
     /// Something may have been missed.
     fn gap(&self);
     /// Nothing will be heard, because the store does not allow it.

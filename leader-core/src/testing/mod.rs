@@ -1,6 +1,8 @@
 //! Support for unit tests of annotated functions, and faults for tests of fleets.
 
 mod simulation;
+#[cfg(feature = "tasks")]
+mod tasks;
 mod ticks;
 
 use std::future::{Future, IntoFuture};
@@ -28,6 +30,9 @@ use crate::store::embedded::server::EmbeddedServer;
 pub use crate::assert_ticks;
 #[doc(hidden)]
 pub use ticks::__assert_ticks;
+
+#[cfg(feature = "tasks")]
+pub use tasks::{RunTask, run_task, run_task_stored};
 
 pub use simulation::{Fault, FaultKind, Faults, Report, Simulation, Violation};
 
@@ -142,18 +147,7 @@ impl<J: Job> IntoFuture for RunJob<J> {
         let body = record.body.expect("a job has a body");
         let mut needs = Needs::default();
         (body.needs)(&mut needs);
-        let missing: Vec<_> = needs
-            .states
-            .iter()
-            .filter(|(id, _)| !self.states.has(*id))
-            .map(|(_, name)| *name)
-            .collect();
-        assert!(
-            missing.is_empty(),
-            "the job `{}` asks for states that were not given with `.state(..)`: {}",
-            J::NAME,
-            missing.join(", ")
-        );
+        assert_given("job", J::NAME, &needs, &self.states);
         let job = JobName::new(J::NAME).expect("checked at compile time");
         let group = GroupName::new(record.group).expect("checked at compile time");
         let tick = tick(job, group, self.at);
@@ -171,6 +165,17 @@ impl<J: Job> IntoFuture for RunJob<J> {
             future.await.unwrap_or(Ok(()))
         }))
     }
+}
+
+/// Every state that a body asks for must be there.
+fn assert_given(kind: &str, name: &str, needs: &Needs, states: &States) {
+    let missing = needs.states.iter().filter(|(id, _)| !states.has(*id));
+    let missing: Vec<_> = missing.map(|(_, name)| *name).collect();
+    assert!(
+        missing.is_empty(),
+        "the {kind} `{name}` asks for states that were not given with `.state(..)`: {}",
+        missing.join(", ")
+    );
 }
 
 /// Ends an instance like `kill -9` ends a process: nothing is released, and nobody is told.

@@ -37,11 +37,24 @@ pub(super) fn settings(model: &Model, constants: &mut Constants) -> TokenStream 
             set(word, duration, converted(model, "duration", expr));
         }
     }
-    for (word, expr) in [("max_missed", &model.max_missed), ("retries", &model.retries)] {
+    let retries = match model.attribute {
+        Attribute::Task => "task_retries",
+        Attribute::LeaderOnly | Attribute::Scheduled => "retries",
+    };
+    for (word, converter, expr) in [
+        ("max_missed", "max_missed", &model.max_missed),
+        ("retries", retries, &model.retries),
+        ("concurrency", "concurrency", &model.concurrency),
+    ] {
         if let Some(expr) = expr {
             let number = quote_spanned!(span=> u32);
-            set(word, number, converted(model, word, expr));
+            set(word, number, converted(model, converter, expr));
         }
+    }
+    // That of a task is a constant of its handle.
+    if let (Some(expr), Attribute::Scheduled) = (&model.queue, model.attribute) {
+        let text = quote_spanned!(span=> &'static str);
+        set("queue", text, converted(model, "queue", expr));
     }
     if let Some(expr) = &model.backoff {
         let pauses = quote_spanned!(span=> #private::Backoff);
@@ -71,6 +84,14 @@ pub(super) fn settings(model: &Model, constants: &mut Constants) -> TokenStream 
         let private = hidden(model, span);
         Some(quote_spanned!(span=> .#word(#private::#ty::#variant)))
     });
-    let on = (model.attribute == Attribute::Scheduled).then(|| quote_spanned!(span=> .on(#private::On::Any)));
+    let on = (model.attribute == Attribute::Scheduled).then(|| match &model.on {
+        // Where there are no tasks the compiler says so at the word.
+        Some(on) if on == "Fleet" => {
+            let span = at(on.span());
+            let private = hidden(model, span);
+            quote_spanned!(span=> .on(#private::fleet_needs_the_feature_tasks()))
+        }
+        _ => quote_spanned!(span=> .on(#private::On::Any)),
+    });
     quote!(#settings #(#words)* #on)
 }

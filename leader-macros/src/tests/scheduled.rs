@@ -137,15 +137,18 @@ fn where_and_when_must_be_said() {
     assert_eq!(
         needs(""),
         [
-            "`#[scheduled]` needs `on`, which says where its ticks run: write `on = \"any\"` for whatever instance comes first",
+            "`#[scheduled]` needs `on`, which says where its ticks run: write `on = \"any\"` for whatever instance comes first, \
+             or `on = \"fleet\"` for the workers of a queue",
             "`#[scheduled]` needs a schedule: add `cron = \"*/5 * * * *\"` or `every = \"30s\"`",
         ]
     );
     assert_eq!(needs(r#"on = "any", every = "1h""#), [""; 0]);
+    assert_eq!(needs(r#"on = "fleet", every = "1h""#), [""; 0]);
     assert_eq!(
-        needs(r#"on = "fleet", every = "1h""#),
+        needs(r#"on = "fleets", every = "1h""#),
         [
-            "unknown value for `on`; expected one of: `\"any\"`; what runs on the leader alone is annotated with `#[leader_only]`"
+            "unknown value for `on`; did you mean `\"fleet\"`? expected one of: `\"any\"`, `\"fleet\"`; what runs on the leader alone is \
+             annotated with `#[leader_only]`"
         ]
     );
 }
@@ -178,12 +181,69 @@ fn every_other_option_means_the_same() {
             Key::Backoff => r#"every = "1h", retries = 3, "#,
             _ => r#"every = "1h", "#,
         };
-        let on = if key == Key::On { "" } else { r#"on = "any", "# };
-        assert_eq!(
-            mistakes(&format!("{on}{rest}{example}"), FUNCTION),
-            [""; 0],
-            "{example}"
-        );
+        let told = |on: &str| mistakes(&format!("{on}{rest}{example}"), FUNCTION).len();
+        // Some belong to one of the places alone.
+        let (any, fleet) = match key {
+            Key::On => {
+                assert_eq!(told(""), 0);
+                continue;
+            }
+            Key::Overlap => (0, 1),
+            Key::Queue | Key::Concurrency => (1, 0),
+            _ => (0, 0),
+        };
+        assert_eq!(told(r#"on = "any", "#), any, "{example}");
+        assert_eq!(told(r#"on = "fleet", "#), fleet, "{example}");
+    }
+}
+
+#[test]
+fn what_belongs_to_one_place_is_refused_in_the_other() {
+    assert_eq!(
+        mistakes(r#"on = "any", every = "1h", queue = "q", concurrency = 2"#, FUNCTION),
+        [
+            "`queue` needs `on = \"fleet\"`: with `on = \"any\"` whoever claims a tick runs it, and nothing waits in a queue",
+            "`concurrency` needs `on = \"fleet\"`: with `on = \"any\"` whoever claims a tick runs it, and nothing waits in a queue",
+        ]
+    );
+    assert_eq!(
+        mistakes(r#"on = "fleet", every = "1h", overlap = "wait""#, FUNCTION),
+        [
+            "`overlap` has no meaning with `on = \"fleet\"`: each tick becomes a task, and the tasks of a job run beside each other; write \
+             `concurrency = 1` for one at a time on each instance, or `on = \"any\"`"
+        ]
+    );
+}
+
+/// The call by whose name the compiler tells what is lacking without the feature stands where the word does.
+#[test]
+fn ticks_for_the_fleet_name_their_queue() {
+    let tokens = crate::expanded(
+        Attribute::Scheduled,
+        parsed(r#"on = "fleet", group = "g", every = "1h", queue = QUEUE, concurrency = 2"#),
+        parsed("async fn report(tick: Tick) {}"),
+    );
+    let pretty = prettyplease::unparse(&syn::parse2(tokens).unwrap());
+    assert!(
+        pretty.starts_with(
+            "/// Runs on any one worker of the queue `QUEUE`, by the schedule of group `g`, every hour: `1h`.\n"
+        ),
+        "{pretty}"
+    );
+    let record = pretty.find(".concurrency(").unwrap();
+    expect![[r"
+        .concurrency(__LEADER_CONCURRENCY)
+                    .queue(__LEADER_QUEUE)
+                    .on(::leader_core::__private::fleet_needs_the_feature_tasks())
+            };
+        }
+    "]]
+    .assert_eq(&pretty[record..]);
+    for constant in [
+        "const __LEADER_CONCURRENCY: u32 = ::leader_core::__private::concurrency(2);",
+        "const __LEADER_QUEUE: &'static str = ::leader_core::__private::queue(QUEUE);",
+    ] {
+        assert!(pretty.contains(constant), "{pretty}");
     }
 }
 
@@ -195,7 +255,7 @@ fn functions_that_cannot_be_jobs_are_refused() {
             "fn f() -> impl Future<Output = ()> { g() }",
             "only an `async fn` can be scheduled: write",
         ),
-        ("async fn f();", "a declaration has no body to schedule"),
+        ("async fn f();", "a declaration has no body to run: a job"),
         ("const fn f() {}", "only an `async fn` can be scheduled"),
         ("async unsafe fn f() {}", "an `unsafe fn` cannot be scheduled"),
         (

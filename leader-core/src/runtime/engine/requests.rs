@@ -86,6 +86,9 @@ impl Engine {
             None => now + config.drain + last_words(config.timing),
         };
         Stopping::join(&mut self.stopping, bound, done);
+        if let (Some(companion), Some(stopping)) = (&config.companion, &self.stopping) {
+            companion.drain(stopping.drained_by(config.timing));
+        }
         self.roster_drains();
         for group in &mut self.groups {
             if let Some(reason) = abandoned {

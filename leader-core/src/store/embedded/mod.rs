@@ -21,6 +21,8 @@ pub(crate) use server::{EmbeddedServer, GroupLook, Left, Part, Snapshot};
 mod step;
 #[cfg(feature = "testing")]
 pub(crate) mod steps;
+#[cfg(feature = "tasks")]
+mod tasks;
 mod ticks;
 mod told;
 mod tries;
@@ -81,6 +83,8 @@ struct Shared {
     clock: Clock,
     state: Mutex<State>,
     told: broadcast::Sender<Message>,
+    #[cfg(feature = "tasks")]
+    waiters: tasks::Waiters,
 }
 
 /// What the store holds of one namespace.
@@ -90,6 +94,9 @@ struct Data {
     roster: BTreeMap<Holder, roster::Enrolment>,
     /// The number of the roster's state.
     revision: u64,
+    /// Of queues whose number of shards somebody has said.
+    #[cfg(feature = "tasks")]
+    queues: BTreeMap<crate::names::QueueName, crate::store::Generations>,
 }
 
 /// One group.
@@ -114,6 +121,9 @@ struct Group {
     made: made::Table,
     coverage: coverage::Coverage,
     marks: quarantine::Marks,
+    /// Where the group is that of a shard.
+    #[cfg(feature = "tasks")]
+    tasks: Option<Box<tasks::Tasks>>,
 }
 
 #[derive(Clone, Debug)]
@@ -190,6 +200,8 @@ impl Embedded {
                 clock,
                 state: Mutex::new(state),
                 told: broadcast::Sender::new(64),
+                #[cfg(feature = "tasks")]
+                waiters: tasks::Waiters::default(),
             }),
             namespace: Namespace::default(),
             manual_ticks: false,
@@ -373,6 +385,11 @@ impl Store for Embedded {
 
     fn roster(&self) -> Answer<'_, Roster> {
         Box::pin(self.later(|data, time| roster::roster(data, time)))
+    }
+
+    #[cfg(feature = "tasks")]
+    fn tasks(&self) -> &dyn crate::store::TaskStore {
+        self
     }
 
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

@@ -116,6 +116,8 @@ impl GroupSteps {
             coverage: _,
             revived: _,
             marks: _,
+            #[cfg(feature = "tasks")]
+                tasks: _,
         } = &self.0;
         match lease {
             Some(lease) if now < lease.ends => {

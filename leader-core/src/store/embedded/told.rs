@@ -14,6 +14,8 @@ pub(super) enum Hint {
     Released(u64),
     Asked(u64),
     Controlled(u64),
+    #[cfg(feature = "tasks")]
+    Due(jiff::Timestamp),
 }
 
 /// One thing told.
@@ -32,6 +34,8 @@ pub(super) async fn hear(mut told: Receiver<Message>, namespace: &Namespace, ear
                 Hint::Released(term) => ears.released(group.as_str(), term),
                 Hint::Asked(term) => ears.asked(group.as_str(), term),
                 Hint::Controlled(number) => ears.controlled(group.as_str(), number),
+                #[cfg(feature = "tasks")]
+                Hint::Due(at) => ears.due(group.as_str(), at),
             },
             Ok(Message::Of(..)) => {}
             Ok(Message::Gap) | Err(RecvError::Lagged(_)) => ears.gap(),

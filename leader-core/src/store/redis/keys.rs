@@ -1,6 +1,10 @@
 //! How keys are spelled: the lease is the plain `leader:<group>`, everything else of a group shares its Cluster slot.
 
+#[cfg(feature = "tasks")]
+use crate::names::QueueName;
 use crate::names::{GroupName, JobName, Namespace};
+#[cfg(feature = "tasks")]
+use crate::store::tasks::Shard;
 
 /// The keys of one namespace.
 #[derive(Clone, Debug)]
@@ -73,6 +77,18 @@ impl Keys {
         let roster = format!("{}leader-roster", self.prefix);
         let (introductions, revision) = (format!("{{{roster}}}:introductions"), format!("{{{roster}}}:revision"));
         [roster, introductions, revision]
+    }
+
+    /// A part of what is kept of a shard's tasks.
+    #[cfg(feature = "tasks")]
+    pub(super) fn of_tasks(&self, shard: &Shard, part: &str) -> String {
+        self.part(&shard.group(), part)
+    }
+
+    /// How many shards a queue has, and had.
+    #[cfg(feature = "tasks")]
+    pub(super) fn queue(&self, queue: &QueueName) -> String {
+        format!("{{{}leader-queue:{queue}}}:generations", self.prefix)
     }
 
     /// Where releases and requests are told.

@@ -15,6 +15,8 @@ mod schedules;
 mod script;
 mod store;
 mod subscription;
+#[cfg(feature = "tasks")]
+mod tasks;
 
 pub use address::parse;
 pub use connection::Connection;

@@ -55,6 +55,14 @@ impl Call {
         self.args.push(arg.to_string());
     }
 
+    /// The call of a script that the server may know by this digest.
+    #[cfg(feature = "tasks")]
+    pub(super) fn by_digest(&self, digest: &str) -> Cmd {
+        let mut command = cmd("EVALSHA");
+        command.arg(digest).arg(self.keys.len()).arg(&self.keys).arg(&self.args);
+        command
+    }
+
     pub(super) fn eval(self, script: &str) -> Cmd {
         let mut command = cmd("EVAL");
         command.arg(script).arg(self.keys.len()).arg(self.keys).arg(self.args);

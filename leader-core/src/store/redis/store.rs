@@ -39,12 +39,18 @@ const CHUNK: usize = 128;
 pub struct RedisStore {
     info: ConnectionInfo,
     address: String,
-    keys: Keys,
+    pub(super) keys: Keys,
     /// Campaigns, renewals, releases: nothing slow may stand before a renewal.
     lease: Connection,
     /// Everything else.
     commands: Connection,
-    bound: Duration,
+    /// What is asked about tasks, which may be much.
+    #[cfg(feature = "tasks")]
+    pub(super) tasks: Connection,
+    /// A worker's wait, which stops whatever stands behind it.
+    #[cfg(feature = "tasks")]
+    pub(super) waiting: Connection,
+    pub(super) bound: Duration,
     keep: Keep,
 }
 
@@ -57,6 +63,10 @@ impl RedisStore {
             keys: Keys::new(namespace),
             lease: Connection::new(info, "lease"),
             commands: Connection::new(info, "commands"),
+            #[cfg(feature = "tasks")]
+            tasks: Connection::new(info, "tasks"),
+            #[cfg(feature = "tasks")]
+            waiting: Connection::new(info, "waiting"),
             info: info.clone(),
             bound,
             keep: Keep::default(),
@@ -69,7 +79,7 @@ impl RedisStore {
         Self { keep, ..self }
     }
 
-    async fn query(&self, connection: &Connection, commands: Vec<Cmd>) -> Vec<Result<Value, StoreError>> {
+    pub(super) async fn query(&self, connection: &Connection, commands: Vec<Cmd>) -> Vec<Result<Value, StoreError>> {
         let count = commands.len();
         let mut pipeline = Pipeline::with_capacity(count);
         for command in commands {
@@ -82,7 +92,7 @@ impl RedisStore {
         }
     }
 
-    async fn ask_one(&self, command: Cmd) -> Result<Value, StoreError> {
+    pub(super) async fn ask_one(&self, command: Cmd) -> Result<Value, StoreError> {
         let mut replies = self.query(&self.commands, vec![command]).await;
         replies.pop().unwrap_or_else(|| Err(StoreError::protocol()))
     }
@@ -314,6 +324,11 @@ impl Store for RedisStore {
         })
     }
 
+    #[cfg(feature = "tasks")]
+    fn tasks(&self) -> &dyn crate::store::TaskStore {
+        self
+    }
+
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
             let (gap, deaf) = (Arc::clone(&ears), Arc::clone(&ears));
@@ -327,6 +342,13 @@ impl Store for RedisStore {
                         "released" => ears.released(group, term),
                         "asked" => ears.asked(group, term),
                         "controlled" => ears.controlled(group, term),
+                        #[cfg(feature = "tasks")]
+                        "due" => {
+                            let millis = i64::try_from(term).unwrap_or(i64::MAX);
+                            if let Ok(at) = jiff::Timestamp::from_millisecond(millis) {
+                                ears.due(group, at);
+                            }
+                        }
                         _ => {}
                     }
                 }

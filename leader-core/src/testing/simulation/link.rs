@@ -1,5 +1,9 @@
 //! The way of one instance to the store: what is sent may be late, lost or refused, and what was lost may have been done.
 
+mod across;
+#[cfg(feature = "tasks")]
+mod tasks;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
@@ -8,6 +12,8 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use across::Across;
 
 use super::dice::Dice;
 use super::fault::FaultKind;
@@ -332,6 +338,11 @@ impl Store for Link {
         Box::pin(one(self.carry(|server| Box::pin(async move { server.roster().await }))))
     }
 
+    #[cfg(feature = "tasks")]
+    fn tasks(&self) -> &dyn crate::store::TaskStore {
+        self
+    }
+
     fn listen(&self, ears: Arc<dyn Ears>) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
             loop {
@@ -347,47 +358,5 @@ impl Store for Link {
                 }
             }
         })
-    }
-}
-
-/// What is told on the way.
-struct Across {
-    way: Arc<Way>,
-    ears: Arc<dyn Ears>,
-}
-
-impl Across {
-    /// Hints are lost as they would be late: nobody relies on them.
-    fn arrives(&self) -> bool {
-        let now = of_timers();
-        self.way.is_plain(now) || matches!(self.way.fate(false), Fate::Arrives(at) if at <= now + self.way.latency)
-    }
-}
-
-impl Ears for Across {
-    fn released(&self, group: &str, term: u64) {
-        if self.arrives() {
-            self.ears.released(group, term);
-        }
-    }
-
-    fn asked(&self, group: &str, term: u64) {
-        if self.arrives() {
-            self.ears.asked(group, term);
-        }
-    }
-
-    fn controlled(&self, group: &str, number: u64) {
-        if self.arrives() {
-            self.ears.controlled(group, number);
-        }
-    }
-
-    fn gap(&self) {
-        self.ears.gap();
-    }
-
-    fn deaf(&self, error: StoreError) {
-        self.ears.deaf(error);
     }
 }

@@ -1,0 +1,112 @@
+-- Names a page of the tasks of one status.
+-- ARGV: 1 status, 2 task name or '', 3 due before ms or '', 4 where the page before ended or '', 5 the most that are looked at
+-- Gives: where the next page begins or '', then tasks; those of another status or due time may be among them
+local status, named, before, after, left = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local answer = { '' }
+local function is_named(lane)
+  return named == '' or string.sub(lane, 3) == named
+end
+
+if status == 'pending' or status == 'failed' then
+  local lanes = call('ZRANGE', prefix .. 'lanes', '0', '-1')
+  table.sort(lanes)
+  -- The lane, the minute and how many of it were told.
+  local from_lane, from_minute, told = match(after, '^(%S+) (%-?%d+) (%d+)$')
+  for _, lane in ipairs(lanes) do
+    if is_named(lane) and (not from_lane or lane >= from_lane) then
+      local same_lane = lane == from_lane
+      local minutes = call('ZRANGE', prefix .. 'minutes:' .. lane, same_lane and from_minute or '-inf', '+inf', 'BYSCORE', 'LIMIT', '0', '1000')
+      for i, minute in ipairs(minutes) do
+        local skipped = same_lane and minute == from_minute and tonumber(told) or 0
+        if before ~= '' and tonumber(minute) * 60000 >= tonumber(before) then
+          break
+        end
+        local some = call('ZRANGE', prefix .. 'due:' .. lane .. ':' .. minute, text_of(skipped), text_of(skipped + left - 1))
+        for _, task in ipairs(some) do
+          answer[#answer + 1] = task
+        end
+        left = left - #some
+        if left <= 0 or i == 1000 then
+          answer[1] = concat({ lane, minute, text_of(skipped + #some) }, ' ')
+          return answer
+        end
+      end
+    end
+  end
+elseif status == 'dispatched' then
+  local from_lane, entry = match(after, '^(%S+) (%S+)$')
+  for _, lane in ipairs(call('SORT', prefix .. 'seen', 'ALPHA')) do
+    if is_named(lane) and (not from_lane or lane >= from_lane) then
+      local start = lane == from_lane and '(' .. entry or '-'
+      local some = call('XRANGE', prefix .. 'stream:' .. lane, start, '+', 'COUNT', text_of(left))
+      for _, one in ipairs(some) do
+        answer[#answer + 1] = one[2][2]
+      end
+      left = left - #some
+      if left <= 0 then
+        answer[1] = lane .. ' ' .. some[#some][1]
+        return answer
+      end
+    end
+  end
+elseif status == 'running' then
+  -- By fence: as they began.
+  local from, all = tonumber(after) or 0, {}
+  for _, task in ipairs(call('ZRANGE', running, '0', '-1')) do
+    local fence = tonumber(match(call('HGET', attempts, task) or '', '^r %d+ (%d+) '))
+    if fence and fence > from then
+      all[#all + 1] = { fence, task }
+    end
+  end
+  table.sort(all, function(a, b)
+    return a[1] < b[1]
+  end)
+  for i = 1, math.min(left, #all) do
+    answer[i + 1] = all[i][2]
+  end
+  if #all > left then
+    answer[1] = text_of(all[left][1])
+  end
+elseif status == 'dead' then
+  -- By when they died.
+  local from, last = match(after, '^(%d+) (.*)$')
+  local rank = 0
+  if from then
+    rank = call('ZRANK', prefix .. 'dead', last)
+    rank = rank and rank + 1 or call('ZCOUNT', prefix .. 'dead', '-inf', '(' .. from)
+  end
+  local some = call('ZRANGE', prefix .. 'dead', text_of(rank), text_of(rank + left))
+  for i = 1, math.min(left, #some) do
+    answer[i + 1] = some[i]
+  end
+  if #some > left then
+    answer[1] = text_of(tonumber(call('ZSCORE', prefix .. 'dead', some[left]))) .. ' ' .. some[left]
+  end
+else
+  -- By part, and in it by when they ended.
+  local parts = call('HMGET', prefix .. 'ended', 'first', 'last')
+  local from_part, from, last = match(after, '^(%d+) (%d+) (.*)$')
+  for part = math.max(tonumber(from_part) or 1, tonumber(parts[1]) or 1), tonumber(parts[2]) or 1 do
+    local all, known = {}, call('HGETALL', prefix .. 'ended:' .. part)
+    for i = 1, #known, 2 do
+      local one = { tonumber(match(known[i + 1], '^%a+ (%d+)')), known[i] }
+      if part > (tonumber(from_part) or 0) or one[1] > tonumber(from) or (one[1] == tonumber(from) and one[2] > last) then
+        all[#all + 1] = one
+      end
+    end
+    table.sort(all, function(a, b)
+      return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
+    end)
+    for i = 1, #all do
+      if left == 0 then
+        local before = answer[#answer]
+        answer[1] = concat({ answer.part, text_of(answer.at), before }, ' ')
+        return answer
+      end
+      answer[#answer + 1] = all[i][2]
+      answer.part, answer.at = part, all[i][1]
+      left = left - 1
+    end
+  end
+end
+return answer

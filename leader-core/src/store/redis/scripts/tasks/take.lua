@@ -1,0 +1,141 @@
+-- Begins attempts of what waits in the streams. What is read is taken out at once: from here on the attempt, its fence and its signs of life
+-- say whose the task is, and nothing is ever with a worker that has not begun.
+-- KEYS: 2 fence
+-- ARGV: 1 worker, 2 number, 3 the most that are begun; then for each lane: lane, the most of it
+-- Gives: '1' where more may wait or '', then for each attempt: task, 'fence attempt failed due' or only the fence where it is the first of a
+--        task that is due as it was stored, the task's record
+local worker, number, left = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local answer = { '' }
+local function tell(task, s, record)
+  local n = #answer
+  local _, _, due = read_head(s.head)
+  answer[n + 1], answer[n + 3] = task, record
+  answer[n + 2] = concat({ s.fence, s.attempt, s.failed, s.due == '-' and due or s.due }, ' ')
+end
+
+-- Whether more waits in the lanes asked for. Who waits for it is woken.
+local function look_for_more()
+  for i = 4, #ARGV, 2 do
+    if call('XLEN', prefix .. 'stream:' .. ARGV[i]) > 0 then
+      ring(ARGV[i], 1)
+      answer[1] = '1'
+      return
+    end
+  end
+end
+
+local said = call('HGET', prefix .. 'takes', worker) or ''
+if tonumber(match(said, '^%d+') or 0) > tonumber(number) then
+  -- It comes late: its worker has gone on, and would not know of what this begins.
+  look_for_more()
+  return answer
+end
+if match(said, '^%d+') == number then
+  for task in string.gmatch(said, '\n([^\n]+)') do
+    local s, record = read_state(call('HGET', attempts, task) or ''), call('HGET', tasks, task)
+    if s and record and s.status == 'r' and s.number == number and s.holder == worker then
+      tell(task, s, record)
+    end
+  end
+  look_for_more()
+  return answer
+end
+
+if said == '' then
+  forget_gone('takes')
+end
+-- The first write, which a server without memory refuses: and nothing is done.
+local announced = false
+local function announce()
+  if not announced then
+    announced = true
+    call('HSET', prefix .. 'takes', worker, number .. ' ' .. now_text)
+  end
+end
+
+local fence = math.max((tonumber(call('GET', KEYS[2])) or 0) + 1, micros)
+if not (fence < 9007199254740992 - 100000) then
+  -- From here on numbers are no longer told apart.
+  error({ err = 'ERR the counter of terms and fences is corrupt: delete ' .. KEYS[2] })
+end
+-- Where all that is known of attempts is of running ones, nothing is known of what waits.
+local any_known = call('HLEN', attempts) > call('ZCARD', running)
+local written, heard, names, seen = {}, {}, {}, {}
+local begun, ends = 0, ' 0 0 - ' .. now_text .. ' ' .. number .. ' ' .. worker .. '\n'
+
+-- Begins what was read of a lane; how many these are. What was cancelled is gone; what is here twice, or runs, is begun once.
+local function begin(found)
+  local records = call('HMGET', tasks, unpack(found))
+  local states = any_known and call('HMGET', attempts, unpack(found)) or {}
+  local before = begun
+  for i = 1, #found do
+    local task, record = found[i], records[i]
+    local s = states[i] and (read_state(states[i]) or new_state(record or '\n'))
+    if record and not seen[task] and not (s and s.status ~= 'w') then
+      seen[task] = true
+      local fence_text = text_of(fence)
+      fence = fence + 1
+      begun = begun + 1
+      names[begun] = task
+      heard[2 * begun - 1], heard[2 * begun] = now_text, task
+      written[2 * begun - 1] = task
+      if s then
+        s.status, s.attempt, s.fence, s.began, s.number, s.holder = 'r', text_of(s.attempt + 1), fence_text, now_text, number, worker
+        written[2 * begun] = write_state(s)
+        tell(task, s, record)
+      else
+        -- The same, in as few words as will do: it is what most tasks are.
+        written[2 * begun] = 'r 1 ' .. fence_text .. ends .. head_of(record)
+        local n = #answer
+        answer[n + 1], answer[n + 2], answer[n + 3] = task, fence_text, record
+      end
+    end
+  end
+  return begun - before
+end
+
+for i = 4, #ARGV, 2 do
+  local lane, wanted = ARGV[i], math.min(left, tonumber(ARGV[i + 1]))
+  local stream = prefix .. 'stream:' .. lane
+  while wanted > 0 and call('XLEN', stream) > 0 do
+    announce()
+    -- One consumer for all: whose a task is, is not the stream's to say.
+    local function read()
+      return redis.pcall('XREADGROUP', 'GROUP', 'workers', 'all', 'COUNT', text_of(wanted), 'NOACK', 'STREAMS', stream, '>')
+    end
+    local got = read()
+    if got and got.err then
+      got = nil
+      if call('EXISTS', stream) == 1 then
+        call('XGROUP', 'CREATE', stream, 'workers', '0')
+        got = read()
+      end
+    end
+    local some = got and got[1] and got[1][2]
+    if not some then
+      break
+    end
+    local found = {}
+    for j = 1, #some do
+      found[j] = some[j][2][2]
+    end
+    -- Whatever is at or before the last that was read has been read.
+    local first, second = match(some[#some][1], '^(%d+)-(%d+)$')
+    call('XTRIM', stream, 'MINID', first .. '-' .. text_of(second + 1))
+    local count_of = begin(found)
+    left = left - count_of
+    if #some < wanted then
+      break
+    end
+    wanted = wanted - count_of
+  end
+end
+look_for_more()
+if begun > 0 then
+  call('SET', KEYS[2], text_of(fence - 1))
+  call('HSET', attempts, unpack(written))
+  call('ZADD', running, unpack(heard))
+  call('HSET', prefix .. 'takes', worker, number .. ' ' .. now_text .. '\n' .. concat(names, '\n'))
+  count('started', begun)
+end
+return answer

@@ -1,0 +1,334 @@
+//! The attempts of one worker, from the step that began them until their end was told.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustc_hash::FxBuildHasher;
+use tokio::sync::{Notify, mpsc};
+
+use super::spec::Settings;
+use super::trust::Trust;
+use crate::clock::Moment;
+use crate::job::outcome::Ran;
+use crate::names::{QueueName, TaskName};
+use crate::runtime::guarded::{Control, Ending};
+use crate::store::tasks::{BeatReply, Lane, LaneRoom, Priority, Shard, TaskEnd, TaskEnding};
+
+/// An attempt is its fence, within its shard.
+pub(super) type AttemptId = (Shard, u64);
+
+/// One attempt.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) key: String,
+    pub(super) lane: Lane,
+    pub(super) unique: Option<String>,
+    pub(super) generation: u32,
+    /// How many before it have failed.
+    pub(super) failed: u32,
+    pub(super) trust: Arc<Trust>,
+    pub(super) control: Arc<Control>,
+    /// When it was handed to the runtime of the bodies.
+    pub(super) begun: Moment,
+    /// From when on it was last heard of.
+    pub(super) heard: Moment,
+    pub(super) timeout: Option<Moment>,
+    /// Somebody wants the task to end.
+    pub(super) cancelled: bool,
+    /// Its body has ended, and the store does not know yet.
+    pub(super) ended: bool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    all: HashMap<AttemptId, Attempt, FxBuildHasher>,
+    /// Of those, bodies that have not ended, by name.
+    bodies: BTreeMap<TaskName, u32>,
+    running: usize,
+    /// When something is to be done about one of them.
+    look_at: Option<Moment>,
+}
+
+/// The attempts of an instance.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    state: Mutex<State>,
+    most: usize,
+    /// The tasks that are known here, and of which queue, with the most of each.
+    known: Vec<(QueueName, TaskName, usize)>,
+    /// How bodies ended.
+    report: mpsc::UnboundedSender<(AttemptId, Ending)>,
+    reports: tokio::sync::Mutex<mpsc::UnboundedReceiver<(AttemptId, Ending)>>,
+    /// Woken when there is room again.
+    pub(super) room: Notify,
+    /// Woken when something is to be done earlier than was known.
+    pub(super) sooner: Notify,
+}
+
+impl Attempts {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let known = settings.specs.values().map(|spec| {
+            let most = spec.concurrency.map_or(usize::MAX, |most| most as usize);
+            (spec.queue.clone(), spec.name.clone(), most)
+        });
+        let (report, reports) = mpsc::unbounded_channel();
+        Self {
+            report,
+            reports: tokio::sync::Mutex::new(reports),
+            state: Mutex::default(),
+            most: settings.concurrency,
+            known: known.collect(),
+            room: Notify::new(),
+            sooner: Notify::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds this.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.state().all.is_empty()
+    }
+
+    /// How much there is room for of a queue: in all, and of each lane, those of high priority first. `turn` is which of the tasks of one
+    /// priority comes first: none is always last.
+    ///
+    /// What has ended and is not told yet takes no room, unless it is much.
+    pub(super) fn room(&self, queue: &QueueName, turn: usize) -> (usize, Vec<LaneRoom>) {
+        let state = self.state();
+        let untold = state.all.len() - state.running;
+        let free = self.most.saturating_sub(state.running);
+        let free = free.min((3 * self.most).saturating_sub(untold));
+        let mut lanes = Vec::new();
+        let known: Vec<_> = self.known.iter().filter(|(of, ..)| of == queue).collect();
+        for priority in Priority::ALL {
+            for at in 0..known.len() {
+                let (_, task, most) = known[(at + turn) % known.len()];
+                let runs = state.bodies.get(task).copied().unwrap_or(0) as usize;
+                let room = most.saturating_sub(runs).min(free);
+                if room > 0 {
+                    let (priority, task) = (*priority, task.clone());
+                    lanes.push(LaneRoom {
+                        lane: Lane { priority, task },
+                        most: u32::try_from(room).unwrap_or(u32::MAX),
+                    });
+                }
+            }
+        }
+        (free, lanes)
+    }
+
+    /// The names of the tasks that are known of some queues.
+    pub(super) fn names(&self) -> Vec<TaskName> {
+        self.known.iter().map(|(_, task, _)| task.clone()).collect()
+    }
+
+    /// Takes new ones in.
+    pub(super) fn begin(&self, attempts: impl IntoIterator<Item = (AttemptId, Attempt)>) {
+        let mut state = self.state();
+        for (id, attempt) in attempts {
+            if !state.bodies.contains_key(&attempt.lane.task) {
+                state.bodies.insert(attempt.lane.task.clone(), 0);
+            }
+            if let Some(bodies) = state.bodies.get_mut(&attempt.lane.task) {
+                *bodies += 1;
+            }
+            state.running += 1;
+            let at = attempt.trust.until().min(attempt.timeout.unwrap_or(Moment::MAX));
+            if state.look_at.is_none_or(|look_at| at < look_at) {
+                state.look_at = Some(at);
+                self.sooner.notify_one();
+            }
+            state.all.insert(id, attempt);
+        }
+    }
+
+    /// Whether one of them is still here.
+    pub(super) fn has(&self, id: &AttemptId) -> bool {
+        self.state().all.contains_key(id)
+    }
+
+    /// A body has ended.
+    pub(super) fn report(&self, id: AttemptId, ending: Ending) {
+        // The receiver lives beside it.
+        let _ = self.report.send((id, ending));
+    }
+
+    /// How bodies ended: at least one, and as many as there are up to so many.
+    pub(super) async fn reported(&self, most: usize) -> Vec<(AttemptId, Ending)> {
+        let mut endings = Vec::new();
+        self.reports.lock().await.recv_many(&mut endings, most).await;
+        endings
+    }
+
+    /// Bodies have ended: what is told of them, in the order given. `pause` is how long a task waits after an attempt of it failed, or that it
+    /// is not tried again.
+    pub(super) fn ended(
+        &self,
+        endings: Vec<(AttemptId, Ending)>,
+        drains: bool,
+        pause: impl Fn(&Attempt) -> Option<Duration>,
+    ) -> Vec<(Shard, TaskEnd)> {
+        let mut state = self.state();
+        let State {
+            all, bodies, running, ..
+        } = &mut *state;
+        let mut told = Vec::with_capacity(endings.len());
+        for ((shard, fence), ending) in endings {
+            let Some(attempt) = all.get_mut(&(shard.clone(), fence)) else {
+                continue;
+            };
+            if !std::mem::replace(&mut attempt.ended, true) {
+                *running -= 1;
+                if let Some(bodies) = bodies.get_mut(&attempt.lane.task) {
+                    *bodies -= 1;
+                }
+            }
+            let how = becomes(attempt, ending, drains, &pause);
+            let end = TaskEnd {
+                key: attempt.key.clone(),
+                lane: attempt.lane.clone(),
+                fence,
+                unique: attempt.unique.clone(),
+                generation: attempt.generation,
+                how,
+            };
+            told.push((shard, end));
+        }
+        drop(state);
+        self.room.notify_one();
+        told
+    }
+
+    /// The store knows their ends.
+    pub(super) fn told(&self, shard: &Shard, fences: impl IntoIterator<Item = u64>) {
+        let mut state = self.state();
+        for fence in fences {
+            state.all.remove(&(shard.clone(), fence));
+        }
+        drop(state);
+        self.room.notify_one();
+    }
+
+    /// Those that were not heard of since.
+    pub(super) fn unheard_since(&self, since: Moment) -> BTreeMap<Shard, Vec<(String, u64)>> {
+        let mut silent: BTreeMap<Shard, Vec<_>> = BTreeMap::new();
+        for ((shard, fence), attempt) in &self.state().all {
+            if attempt.heard <= since {
+                silent
+                    .entry(shard.clone())
+                    .or_default()
+                    .push((attempt.key.clone(), *fence));
+            }
+        }
+        // A map's order is no order.
+        for attempts in silent.values_mut() {
+            attempts.sort_by_key(|(_, fence)| *fence);
+        }
+        silent
+    }
+
+    /// Signs of life that were sent at `sent` were answered.
+    pub(super) fn heard(
+        &self,
+        shard: &Shard,
+        sent: Moment,
+        until: Moment,
+        replies: impl Iterator<Item = (u64, BeatReply)>,
+    ) {
+        let mut state = self.state();
+        for (fence, reply) in replies {
+            let Some(attempt) = state.all.get_mut(&(shard.clone(), fence)) else {
+                continue;
+            };
+            match reply {
+                BeatReply::Heard | BeatReply::Cancel => {
+                    attempt.heard = sent;
+                    attempt.trust.extend(until);
+                    if reply == BeatReply::Cancel {
+                        // Told once, it has until the next sign of life to end by itself.
+                        if std::mem::replace(&mut attempt.cancelled, true) {
+                            attempt.control.end(Ran::Cancelled);
+                        }
+                        attempt.trust.tell();
+                    }
+                }
+                BeatReply::Gone => {
+                    attempt.trust.end();
+                    attempt.control.end(Ran::Cancelled);
+                }
+            }
+        }
+    }
+
+    /// Nobody tells how they end any more.
+    pub(super) fn end_all(&self) {
+        for attempt in self.state().all.values() {
+            attempt.trust.end();
+            attempt.control.end(Ran::Cancelled);
+        }
+    }
+
+    /// Does what is due: bodies that took too long, whose trust ends or has ended, and that the runtime has not begun in `patience`.
+    /// Gives the attempts that will never begin, and when to look again.
+    pub(super) fn look(
+        &self,
+        now: Moment,
+        lead: Duration,
+        patience: Duration,
+        end_by: Option<Moment>,
+    ) -> (Vec<AttemptId>, Option<Moment>) {
+        let mut state = self.state();
+        let mut unbegun = Vec::new();
+        let mut next: Option<Moment> = None;
+        for (id, attempt) in state.all.iter().filter(|(_, attempt)| !attempt.ended) {
+            if end_by.is_some() {
+                attempt.trust.tell();
+            }
+            let until = attempt.trust.until();
+            if attempt.timeout.is_some_and(|at| now >= at) {
+                attempt.control.end(Ran::TimedOut);
+            }
+            if now >= until || end_by.is_some_and(|by| now >= by) {
+                attempt.control.end(Ran::Cancelled);
+            } else if now >= until - lead {
+                attempt.trust.tell();
+            }
+            let over = attempt.control.is_over() || now >= attempt.begun + patience;
+            if !attempt.control.has_begun() && over && attempt.control.forbid() {
+                unbegun.push(id.clone());
+                continue;
+            }
+            let begins = (!attempt.control.has_begun()).then_some(attempt.begun + patience);
+            let times = [attempt.timeout, Some(until - lead), Some(until), end_by, begins];
+            let ahead = times.into_iter().flatten().filter(|at| *at > now).min();
+            next = next.into_iter().chain(ahead).min();
+        }
+        unbegun.sort();
+        state.look_at = next;
+        (unbegun, next)
+    }
+}
+
+fn becomes(
+    attempt: &Attempt,
+    ending: Ending,
+    drains: bool,
+    pause: impl Fn(&Attempt) -> Option<Duration>,
+) -> TaskEnding {
+    let Ending { ran, error } = ending;
+    match ran {
+        Ran::Ok => TaskEnding::Done,
+        _ if attempt.cancelled => TaskEnding::Cancelled,
+        Ran::Error | Ran::Panic | Ran::TimedOut => match pause(attempt) {
+            // What was told to stop says so in its own way.
+            _ if drains && ran == Ran::Error && attempt.trust.is_cancelled() => TaskEnding::HandBack,
+            Some(after) => TaskEnding::Retry { after, ran, error },
+            None => TaskEnding::Bury { ran, error },
+        },
+        _ => TaskEnding::HandBack,
+    }
+}

@@ -1,0 +1,200 @@
+//! What the handles on an instance's tasks and what works for them on the framework's thread share.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc, watch};
+
+use super::attempts::Attempts;
+use super::producer::{self, Order};
+use super::routing::Routes;
+use super::spec::Settings;
+use super::{dispatcher, results, worker};
+use crate::clock::Moment;
+use crate::names::GroupName;
+use crate::runtime::companion::Companion;
+use crate::runtime::engine::Input;
+use crate::runtime::panics::{self, caught};
+use crate::runtime::shared::Shared;
+use crate::store::Store;
+use crate::store::tasks::Shard;
+
+/// The pause before what panicked begins anew.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Where an instance's work on tasks stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    Works,
+    /// Nothing new is begun, and what still runs then is dropped.
+    Drains(Moment),
+}
+
+/// All of an instance's tasks.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(super) settings: Settings,
+    pub(super) routes: Mutex<Routes>,
+    pub(super) attempts: Attempts,
+    pub(super) stage: watch::Sender<Stage>,
+    orders: mpsc::UnboundedSender<Order>,
+    inbox: tokio::sync::Mutex<mpsc::UnboundedReceiver<Order>>,
+    /// Orders that were given and not answered.
+    ordered: AtomicUsize,
+    /// What wakes the dispatcher of each shard.
+    bells: BTreeMap<GroupName, (Shard, Notify)>,
+}
+
+/// What one part of the work needs.
+#[derive(Clone)]
+pub(super) struct Desk {
+    pub(super) hub: Arc<Hub>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) bodies: Handle,
+}
+
+impl Hub {
+    /// `shards` are those that are dispatched and worked for here.
+    pub(crate) fn new(settings: Settings, routes: Routes, shards: Vec<Shard>) -> Self {
+        let (orders, inbox) = mpsc::unbounded_channel();
+        let bell = |shard: Shard| (shard.group(), (shard, Notify::new()));
+        Self {
+            attempts: Attempts::new(&settings),
+            settings,
+            routes: Mutex::new(routes),
+            stage: watch::Sender::new(Stage::Works),
+            orders,
+            inbox: tokio::sync::Mutex::new(inbox),
+            ordered: AtomicUsize::new(0),
+            bells: shards.into_iter().map(bell).collect(),
+        }
+    }
+
+    pub(super) fn routes(&self) -> MutexGuard<'_, Routes> {
+        // Nothing panics while it holds this.
+        self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn shards(&self) -> impl Iterator<Item = &Shard> {
+        self.bells.values().map(|(shard, _)| shard)
+    }
+
+    pub(super) fn bell(&self, shard: &Shard) -> Option<&Notify> {
+        self.bells.get(&shard.group()).map(|(_, bell)| bell)
+    }
+
+    /// Gives an order; `false` when the instance has stopped.
+    pub(super) fn order(&self, order: Order) -> bool {
+        self.ordered.fetch_add(1, Ordering::SeqCst);
+        let given = self.orders.send(order).is_ok();
+        if !given {
+            self.ordered.fetch_sub(1, Ordering::SeqCst);
+        }
+        given
+    }
+
+    pub(super) fn inbox(&self) -> &tokio::sync::Mutex<mpsc::UnboundedReceiver<Order>> {
+        &self.inbox
+    }
+
+    /// An order was answered.
+    pub(super) fn answered(&self) {
+        self.ordered.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    pub(super) fn drains(&self) -> bool {
+        *self.stage.borrow() != Stage::Works
+    }
+}
+
+impl Companion for Hub {
+    fn work(
+        self: Arc<Self>,
+        shared: Arc<Shared>,
+        store: Arc<dyn Store>,
+        bodies: Handle,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let desk = Desk {
+            hub: self,
+            shared,
+            store,
+            bodies,
+        };
+        Box::pin(async move {
+            let mut parts = tokio::task::JoinSet::new();
+            let hold = |part: Pin<Box<dyn Future<Output = ()> + Send>>| desk.shared.config.process.hold(part);
+            parts.spawn(hold(kept_up(desk.clone(), "producer", producer::produce)));
+            for of in desk.hub.shards() {
+                let of = of.clone();
+                let dispatch = move |desk| dispatcher::dispatch(desk, of.clone());
+                parts.spawn(hold(kept_up(desk.clone(), "dispatcher", dispatch)));
+            }
+            if desk.hub.settings.works && !desk.hub.settings.specs.is_empty() {
+                parts.spawn(hold(kept_up(desk.clone(), "worker", worker::work)));
+                parts.spawn(hold(kept_up(desk.clone(), "results", results::tell)));
+                parts.spawn(hold(kept_up(desk.clone(), "signs of life", results::beat)));
+                parts.spawn(hold(kept_up(desk.clone(), "deadlines", results::watch)));
+            }
+            // Dropped with this future.
+            while parts.join_next().await.is_some() {}
+        })
+    }
+
+    fn drain(&self, by: Moment) {
+        self.stage.send_modify(|stage| {
+            *stage = match *stage {
+                Stage::Works => Stage::Drains(by),
+                Stage::Drains(earlier) => Stage::Drains(earlier.min(by)),
+            };
+        });
+    }
+
+    fn end(&self) {
+        self.attempts.end_all();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.attempts.is_empty() && self.ordered.load(Ordering::SeqCst) == 0
+    }
+
+    fn due(&self, group: &str, _at: Timestamp) {
+        if let Some((_, bell)) = self.bells.get(group) {
+            bell.notify_one();
+        }
+    }
+}
+
+impl Desk {
+    /// Something has ended: who stops looks again.
+    pub(super) fn look_again(&self) {
+        if self.hub.drains() {
+            self.shared.send(Input::HooksIdle);
+        }
+    }
+}
+
+/// One part of the work, begun anew after a panic: what it knows is kept in the hub.
+fn kept_up<F, P>(desk: Desk, what: &'static str, part: P) -> Pin<Box<dyn Future<Output = ()> + Send>>
+where
+    P: Fn(Desk) -> F + Send + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
+    Box::pin(async move {
+        while let Err(panic) = caught(part(desk.clone())).await {
+            let panic = panics::text(panic);
+            tracing::error!(
+                instance = %desk.shared.config.instance,
+                panic,
+                "the {what} of tasks panicked, which is a fault of this library; it begins anew"
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
+    })
+}

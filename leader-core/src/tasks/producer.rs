@@ -1,0 +1,359 @@
+//! The producer: stores what handles give it, as many together as wait.
+//!
+//! It has one batch of a shard under way at a time, so that a batch whose answer was lost can be asked again without storing anything twice.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::enqueue::EnqueueError;
+use super::hub::{Desk, Hub};
+use super::id::TaskId;
+use super::routing::{earlier_of, shard_of};
+use crate::clock::Moment;
+use crate::names::QueueName;
+use crate::store::StoreError;
+use crate::store::tasks::{EnqueueBatch, EnqueueReply, Generations, NewTask, OpenQueue, Shard};
+
+/// The most tasks of one batch, and the bytes that end one earlier.
+const BATCH: usize = 256;
+const BYTES: usize = 1 << 20;
+/// For how many operations' time a batch is asked again when the store does not answer.
+const PATIENCE: u32 = 5;
+
+/// Where a task is that was to be stored: its id, and whether it is new.
+pub(super) type Placed = (TaskId, bool);
+
+/// Tasks of one queue that a handle gives.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) queue: QueueName,
+    pub(super) tasks: Vec<NewTask>,
+    pub(super) done: oneshot::Sender<Result<Vec<Placed>, EnqueueError>>,
+}
+
+/// Numbers of batches rise as long as the process lives, whatever begins anew.
+static BATCHES: AtomicU64 = AtomicU64::new(0);
+
+/// One of an order's tasks: the order, and which of them.
+type Place = (u64, usize);
+
+#[derive(Default)]
+struct Work {
+    orders: BTreeMap<u64, Waiting>,
+    last: u64,
+    /// What waits until it is known how many shards its queue has.
+    unrouted: BTreeMap<QueueName, Vec<(Place, NewTask)>>,
+    asking: BTreeSet<QueueName>,
+    shards: BTreeMap<Shard, Line>,
+}
+
+/// What waits for one shard.
+#[derive(Default)]
+struct Line {
+    waits: VecDeque<(Place, NewTask)>,
+    under_way: bool,
+}
+
+struct Waiting {
+    placed: Vec<Option<Placed>>,
+    left: usize,
+    done: Option<oneshot::Sender<Result<Vec<Placed>, EnqueueError>>>,
+}
+
+/// What comes back.
+enum Answer {
+    Routes(QueueName, Result<(), StoreError>),
+    Batch {
+        shard: Shard,
+        tasks: Vec<(Place, NewTask)>,
+        outcome: Outcome,
+    },
+}
+
+enum Outcome {
+    /// For each task what is there instead, if anything is.
+    Stored(Vec<Option<TaskId>>),
+    /// The queue has another generation by now.
+    Moved,
+    Failed(StoreError),
+}
+
+/// Stores tasks as long as the instance lives.
+pub(super) async fn produce(desk: Desk) {
+    let hub = Arc::clone(&desk.hub);
+    let mut inbox = hub.inbox().lock().await;
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let mut work = Work::default();
+    loop {
+        tokio::select! {
+            order = inbox.recv() => match order {
+                Some(order) => {
+                    work.take(&hub, order);
+                    // As many as wait go together.
+                    while let Ok(order) = inbox.try_recv() {
+                        work.take(&hub, order);
+                    }
+                }
+                None => return,
+            },
+            Some(answer) = told.recv() => work.answered(&desk, answer),
+        }
+        work.route(&desk, &tell);
+        work.send(&desk, &tell);
+    }
+}
+
+impl Work {
+    fn take(&mut self, hub: &Hub, order: Order) {
+        let left = order.tasks.len();
+        if left == 0 {
+            let _ = order.done.send(Ok(Vec::new()));
+            hub.answered();
+            return;
+        }
+        self.last += 1;
+        let number = self.last;
+        let tasks = order.tasks.into_iter().enumerate();
+        let unrouted = self.unrouted.entry(order.queue).or_default();
+        unrouted.extend(tasks.map(|(at, task)| ((number, at), task)));
+        let waiting = Waiting {
+            placed: vec![None; left],
+            left,
+            done: Some(order.done),
+        };
+        self.orders.insert(number, waiting);
+    }
+
+    /// Puts what is not routed into the lines of its shards, or asks how many these are.
+    fn route(&mut self, desk: &Desk, tell: &mpsc::UnboundedSender<Answer>) {
+        let routes = desk.hub.routes();
+        let mut unknown = BTreeMap::new();
+        for (queue, tasks) in std::mem::take(&mut self.unrouted) {
+            let Some(generations) = routes.of(&queue) else {
+                unknown.insert(queue, tasks);
+                continue;
+            };
+            for (place, task) in tasks {
+                let shard = shard_of(&queue, task.unique.as_deref(), &task.key, generations.newest);
+                self.shards.entry(shard).or_default().waits.push_back((place, task));
+            }
+        }
+        drop(routes);
+        self.unrouted = unknown;
+        for queue in self.unrouted.keys() {
+            if self.asking.insert(queue.clone()) {
+                let (desk, queue, tell) = (desk.clone(), queue.clone(), tell.clone());
+                let by = by(&desk);
+                let process = desk.shared.config.process.clone();
+                tokio::spawn(process.hold(async move {
+                    let answer = learn(&desk, &queue, by).await;
+                    let _ = tell.send(Answer::Routes(queue, answer));
+                }));
+            }
+        }
+    }
+
+    fn send(&mut self, desk: &Desk, tell: &mpsc::UnboundedSender<Answer>) {
+        for (shard, line) in &mut self.shards {
+            if line.under_way || line.waits.is_empty() {
+                continue;
+            }
+            let routes = desk.hub.routes();
+            let Some(generations) = routes.of(&shard.queue).cloned() else {
+                continue;
+            };
+            drop(routes);
+            let (mut tasks, mut bytes) = (Vec::new(), 0);
+            while tasks.len() < BATCH && bytes < BYTES {
+                let Some((place, task)) = line.waits.pop_front() else {
+                    break;
+                };
+                bytes += task.payload.len();
+                tasks.push((place, task));
+            }
+            line.under_way = true;
+            let (desk, shard, tell) = (desk.clone(), shard.clone(), tell.clone());
+            let by = by(&desk);
+            let process = desk.shared.config.process.clone();
+            tokio::spawn(process.hold(async move {
+                let outcome = store(&desk, &shard, &generations, &tasks, by).await;
+                let _ = tell.send(Answer::Batch { shard, tasks, outcome });
+            }));
+        }
+    }
+
+    fn answered(&mut self, desk: &Desk, answer: Answer) {
+        match answer {
+            Answer::Routes(queue, answer) => {
+                self.asking.remove(&queue);
+                if let Err(error) = answer {
+                    for ((order, _), _) in self.unrouted.remove(&queue).unwrap_or_default() {
+                        self.fail(desk, order, &error, false);
+                    }
+                }
+            }
+            Answer::Batch { shard, tasks, outcome } => {
+                if let Some(line) = self.shards.get_mut(&shard) {
+                    line.under_way = false;
+                }
+                match outcome {
+                    Outcome::Stored(instead) => {
+                        for ((place, task), instead) in tasks.into_iter().zip(instead) {
+                            let placed = match instead {
+                                Some(other) => (other, false),
+                                None => (TaskId::new(shard.clone(), task.key), true),
+                            };
+                            self.placed(desk, place, placed);
+                        }
+                    }
+                    Outcome::Moved => {
+                        desk.hub.routes().forget(&shard.queue);
+                        // What waits behind them is of the same number of shards.
+                        let waits = self.shards.remove(&shard).map(|line| line.waits).unwrap_or_default();
+                        let unrouted = self.unrouted.entry(shard.queue).or_default();
+                        unrouted.extend(tasks.into_iter().chain(waits));
+                    }
+                    Outcome::Failed(error) => {
+                        for ((order, _), _) in tasks {
+                            self.fail(desk, order, &error, true);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn placed(&mut self, desk: &Desk, (order, at): Place, placed: Placed) {
+        let Some(waiting) = self.orders.get_mut(&order) else {
+            return;
+        };
+        if waiting.placed[at].replace(placed).is_none() {
+            waiting.left -= 1;
+        }
+        if waiting.left == 0
+            && let Some(mut waiting) = self.orders.remove(&order)
+            && let Some(done) = waiting.done.take()
+        {
+            let _ = done.send(Ok(waiting.placed.into_iter().flatten().collect()));
+            desk.hub.answered();
+            desk.look_again();
+        }
+    }
+
+    /// An order fails as a whole, at the first of its tasks that does.
+    fn fail(&mut self, desk: &Desk, order: u64, error: &StoreError, sent: bool) {
+        let Some(mut waiting) = self.orders.remove(&order) else {
+            return;
+        };
+        if let Some(done) = waiting.done.take() {
+            let stored = waiting.placed.iter().flatten().count();
+            let unknown = sent && error.is_transient();
+            let all = waiting.placed.len();
+            let source = error.clone();
+            let _ = done.send(Err(EnqueueError::Store {
+                stored,
+                all,
+                unknown,
+                source,
+            }));
+            desk.hub.answered();
+            desk.look_again();
+        }
+    }
+}
+
+/// Until when the store is asked.
+fn by(desk: &Desk) -> Moment {
+    desk.shared.config.clock.now() + PATIENCE * desk.shared.config.timing.operation()
+}
+
+/// Asks again while the store does not answer.
+async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(
+    desk: &Desk,
+    by: Moment,
+    mut ask: impl FnMut() -> F,
+) -> Result<T, StoreError> {
+    let config = &desk.shared.config;
+    loop {
+        match ask().await {
+            Err(error) if error.is_transient() && config.clock.now() + config.timing.retry() < by => {
+                tokio::time::sleep(config.timing.retry()).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Learns how many shards a queue has, and tells the shards of its earlier generations, so that they take nothing of those any more.
+pub(super) async fn learn(desk: &Desk, queue: &QueueName, by: Moment) -> Result<(), StoreError> {
+    let tasks = desk.store.tasks();
+    let asked = || OpenQueue {
+        queue: queue.clone(),
+        shards: None,
+    };
+    let generations = patiently(desk, by, || tasks.open_queue(asked())).await?;
+    tell_shards(desk, queue, &generations, by).await?;
+    desk.hub.routes().learn(queue, generations);
+    Ok(())
+}
+
+async fn tell_shards(desk: &Desk, queue: &QueueName, generations: &Generations, by: Moment) -> Result<(), StoreError> {
+    let most = generations.earlier.iter().map(|generation| generation.shards).max();
+    for index in 0..most.unwrap_or(0) {
+        let batch = EnqueueBatch {
+            shard: Shard {
+                queue: queue.clone(),
+                index,
+            },
+            generation: generations.newest.number,
+            producer: desk.shared.config.holder.clone(),
+            number: 0,
+            tasks: Vec::new(),
+        };
+        patiently(desk, by, || desk.store.tasks().enqueue(batch.clone())).await?;
+    }
+    Ok(())
+}
+
+/// Stores one batch.
+async fn store(
+    desk: &Desk,
+    shard: &Shard,
+    generations: &Generations,
+    tasks: &[(Place, NewTask)],
+    by: Moment,
+) -> Outcome {
+    let mut instead: Vec<Option<TaskId>> = vec![None; tasks.len()];
+    for (at, (_, task)) in tasks.iter().enumerate() {
+        let Some(unique) = task.unique.as_deref() else { continue };
+        for earlier in earlier_of(&shard.queue, unique, generations) {
+            match patiently(desk, by, || desk.store.tasks().unique(&earlier, unique)).await {
+                Ok(Some(key)) => instead[at] = Some(TaskId::new(earlier.clone(), key)),
+                Ok(None) => {}
+                Err(error) => return Outcome::Failed(error),
+            }
+        }
+    }
+    let new = tasks.iter().zip(&instead).filter(|(_, instead)| instead.is_none());
+    let batch = EnqueueBatch {
+        shard: shard.clone(),
+        generation: generations.newest.number,
+        producer: desk.shared.config.holder.clone(),
+        number: BATCHES.fetch_add(1, Ordering::SeqCst) + 1,
+        tasks: new.map(|((_, task), _)| task.clone()).collect(),
+    };
+    match patiently(desk, by, || desk.store.tasks().enqueue(batch.clone())).await {
+        Ok(EnqueueReply::Stored { instead: others, .. }) => {
+            let mut others = others.into_iter();
+            for place in instead.iter_mut().filter(|instead| instead.is_none()) {
+                *place = others.next().flatten().map(|key| TaskId::new(shard.clone(), key));
+            }
+            Outcome::Stored(instead)
+        }
+        Ok(EnqueueReply::Moved { .. }) => Outcome::Moved,
+        Err(error) => Outcome::Failed(error),
+    }
+}

@@ -1,0 +1,170 @@
+//! What is told of attempts: signs of life while they last, and how they ended.
+
+use std::collections::BTreeMap;
+
+use super::attempts::AttemptId;
+use super::hub::{Desk, Stage};
+use super::id::TaskId;
+use super::worker::patience;
+use crate::event::{Event, TaskNews};
+use crate::job::outcome::Ran;
+use crate::runtime::guarded::{Ending, Witness};
+use crate::store::tasks::{FinishBatch, FinishReply, Shard, TaskBeats, TaskEnd, TaskEnding};
+
+/// The most ends of one step.
+const BATCH: usize = 512;
+
+/// Tells the end of one attempt.
+pub(super) struct Reporter {
+    desk: Desk,
+    id: Option<AttemptId>,
+}
+
+impl Reporter {
+    pub(super) fn new(desk: &Desk, id: AttemptId) -> Self {
+        let (desk, id) = (desk.clone(), Some(id));
+        Self { desk, id }
+    }
+}
+
+impl Witness for Reporter {
+    fn begun(&mut self) {}
+
+    fn ended(&mut self, ending: Ending) {
+        if let Some(id) = self.id.take() {
+            self.desk.hub.attempts.report(id, ending);
+        }
+    }
+}
+
+/// Tells how attempts ended, until the store knows.
+pub(super) async fn tell(desk: Desk) {
+    let config = &desk.shared.config;
+    loop {
+        let endings = desk.hub.attempts.reported(BATCH).await;
+        let specs = &desk.hub.settings.specs;
+        let ends = desk.hub.attempts.ended(endings, desk.hub.drains(), |attempt| {
+            let spec = specs.get(&attempt.lane.task)?;
+            let failed = attempt.failed + 1;
+            let seed = crate::schedule::planner::seed(&attempt.key);
+            (failed <= spec.retries).then(|| spec.backoff.pause(seed, jiff::Timestamp::UNIX_EPOCH, failed))
+        });
+        let mut by_shard: BTreeMap<Shard, Vec<TaskEnd>> = BTreeMap::new();
+        for (shard, end) in ends {
+            by_shard.entry(shard).or_default().push(end);
+        }
+        for (shard, ends) in by_shard {
+            let batch = FinishBatch {
+                shard: shard.clone(),
+                holder: config.holder.clone(),
+                ends,
+                keep: desk.hub.settings.keep,
+            };
+            let replies = loop {
+                match desk.store.tasks().finish(batch.clone()).await {
+                    Ok(replies) => break replies,
+                    Err(error) => {
+                        tracing::debug!(group = %shard.group(), %error, "results of tasks were not taken");
+                        tokio::time::sleep(config.timing.retry()).await;
+                    }
+                }
+            };
+            desk.hub.attempts.told(&shard, batch.ends.iter().map(|end| end.fence));
+            tell_of(&desk, &shard, &batch.ends, &replies);
+        }
+        desk.look_again();
+    }
+}
+
+fn tell_of(desk: &Desk, shard: &Shard, ends: &[TaskEnd], replies: &[FinishReply]) {
+    for (end, reply) in ends.iter().zip(replies) {
+        let (ran, error, dead) = match &end.how {
+            _ if *reply == FinishReply::Late => (Ran::Cancelled, "", false),
+            TaskEnding::Retry { ran, error, .. } => (*ran, error.as_str(), false),
+            TaskEnding::Bury { ran, error } => (*ran, error.as_str(), true),
+            TaskEnding::Done | TaskEnding::Cancelled | TaskEnding::HandBack => continue,
+        };
+        let id = TaskId::new(shard.clone(), end.key.as_str()).to_string();
+        let task = end.lane.task.clone();
+        desk.shared.tell(Event::Tasks(if *reply == FinishReply::Late {
+            TaskNews::Refused {
+                id,
+                task,
+                fence: end.fence,
+            }
+        } else {
+            TaskNews::Failed {
+                id,
+                task,
+                fence: end.fence,
+                ran,
+                error: error.to_owned(),
+                dead,
+            }
+        }));
+    }
+}
+
+/// Gives signs of life of what runs or is not told yet: twice in the time after which a worker counts as silent.
+pub(super) async fn beat(desk: Desk) {
+    let timing = desk.shared.config.timing;
+    let clock = &desk.shared.config.clock;
+    let period = timing.ttl() / 2;
+    loop {
+        clock.sleep_until(clock.now() + period / 2, period / 4).await;
+        let mut failed = true;
+        while failed {
+            failed = false;
+            let sent = clock.now();
+            for (shard, attempts) in desk.hub.attempts.unheard_since(sent - period / 2) {
+                let fences: Vec<_> = attempts.iter().map(|(_, fence)| *fence).collect();
+                let beats = TaskBeats {
+                    shard: shard.clone(),
+                    attempts,
+                };
+                let sent = clock.now();
+                match desk.store.tasks().beat_tasks(beats).await {
+                    Ok(replies) => {
+                        let replies = fences.into_iter().zip(replies);
+                        desk.hub.attempts.heard(&shard, sent, sent + timing.trust(), replies);
+                    }
+                    Err(error) => {
+                        tracing::debug!(group = %shard.group(), %error, "signs of life of tasks were not taken");
+                        failed = true;
+                    }
+                }
+            }
+            if failed {
+                clock.sleep_until(clock.now() + timing.retry(), period / 4).await;
+            }
+        }
+    }
+}
+
+/// Ends bodies whose time is over.
+pub(super) async fn watch(desk: Desk) {
+    let timing = desk.shared.config.timing;
+    let clock = &desk.shared.config.clock;
+    let mut stage = desk.hub.stage.subscribe();
+    loop {
+        let sooner = desk.hub.attempts.sooner.notified();
+        let end_by = match *stage.borrow_and_update() {
+            Stage::Works => None,
+            Stage::Drains(by) => Some(by),
+        };
+        let now = clock.now();
+        let (unbegun, next) = desk
+            .hub
+            .attempts
+            .look(now, timing.cancel_lead(), patience(timing.ttl()), end_by);
+        for id in unbegun {
+            desk.hub.attempts.report(id, Ending::of(Ran::NotStarted));
+        }
+        let next = next.unwrap_or(now + timing.ttl());
+        tokio::select! {
+            () = clock.sleep_until(next, timing.ttl() / 10) => {}
+            () = sooner => {}
+            _ = stage.changed() => desk.look_again(),
+        }
+    }
+}

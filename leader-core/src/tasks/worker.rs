@@ -1,0 +1,196 @@
+//! The worker: takes what it has room for, and hands the bodies to the program's runtime.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::attempts::{Attempt, AttemptId};
+use super::extract::TaskGiven;
+use super::hub::{Desk, Stage};
+use super::id::TaskId;
+use super::results::Reporter;
+use super::spec::TaskSpec;
+use super::task::{Inner, Task};
+use super::trust::Trust;
+use crate::clock::Moment;
+use crate::job::record::OnLoss;
+use crate::job::scope::{self, Scope};
+use crate::runtime::guarded::{Control, Ending, Guarded, Start, Trusted};
+use crate::store::tasks::{AwaitTasks, LaneRoom, Shard, Take, Taken};
+
+impl Trusted for Arc<Trust> {
+    fn holds(&self) -> bool {
+        Trust::holds(self)
+    }
+}
+
+/// Numbers of steps rise as long as the process lives, whatever begins anew.
+static STEPS: AtomicU64 = AtomicU64::new(0);
+
+/// Takes and runs tasks until the instance drains.
+pub(super) async fn work(desk: Desk) {
+    let hub = &desk.hub;
+    let shards: Vec<Shard> = hub.shards().cloned().collect();
+    // Where more may wait.
+    let mut hot = vec![true; shards.len()];
+    let mut turn = 0_usize;
+    let mut stage = hub.stage.subscribe();
+    while *stage.borrow_and_update() == Stage::Works {
+        turn = turn.wrapping_add(1);
+        let room_made = hub.attempts.room.notified();
+        let mut took = false;
+        for at in (0..shards.len()).map(|at| (at + turn) % shards.len()) {
+            let (most, lanes) = hub.attempts.room(&shards[at].queue, turn);
+            if hot[at] && most > 0 && !lanes.is_empty() {
+                hot[at] = take(&desk, &shards[at], most, lanes).await;
+                took = true;
+            }
+        }
+        if took {
+            continue;
+        }
+        let full = shards
+            .iter()
+            .all(|shard| hub.attempts.room(&shard.queue, 0).1.is_empty());
+        if full || hot.iter().any(|hot| *hot) {
+            // Until there is room for what may wait.
+            tokio::select! {
+                () = room_made => {}
+                _ = stage.changed() => {}
+            }
+            continue;
+        }
+        let bound = desk.shared.config.timing.renew();
+        let waits = AwaitTasks {
+            shards: shards.clone(),
+            tasks: hub.attempts.names(),
+            bound,
+        };
+        let store = Arc::clone(&desk.store);
+        tokio::select! {
+            answer = store.tasks().await_tasks(waits) => {
+                if let Err(error) = answer {
+                    tracing::debug!(%error, "the wait for tasks was broken off");
+                    tokio::time::sleep(desk.shared.config.timing.retry()).await;
+                }
+            }
+            _ = stage.changed() => {}
+        }
+        hot.fill(true);
+    }
+}
+
+/// Takes from one shard, until the store has answered. Whether more may wait.
+async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> bool {
+    let config = &desk.shared.config;
+    let request = Take {
+        shard: shard.clone(),
+        holder: config.holder.clone(),
+        number: STEPS.fetch_add(1, Ordering::SeqCst) + 1,
+        most: u32::try_from(most).unwrap_or(u32::MAX),
+        lanes,
+    };
+    // The step may have been done when it was first asked for.
+    let sent = config.clock.now();
+    loop {
+        match desk.store.tasks().take(request.clone()).await {
+            Ok(reply) => {
+                begin(desk, shard, sent + config.timing.trust(), sent, reply.taken);
+                return reply.more;
+            }
+            Err(error) => {
+                tracing::debug!(group = %shard.group(), %error, "no tasks were taken");
+                tokio::time::sleep(config.timing.retry()).await;
+                if desk.hub.drains() {
+                    // What has begun without our knowing is found silent.
+                    return false;
+                }
+            }
+        }
+    }
+}
+
+fn begin(desk: &Desk, shard: &Shard, until: Moment, sent: Moment, taken: Vec<Taken>) {
+    let config = &desk.shared.config;
+    let now = config.clock.now();
+    let mut attempts = Vec::with_capacity(taken.len());
+    let mut bodies = Vec::with_capacity(taken.len());
+    for task in taken {
+        let id: AttemptId = (shard.clone(), task.fence);
+        let Some(spec) = desk.hub.settings.specs.get(&task.lane.task) else {
+            // Only what is known was asked for.
+            continue;
+        };
+        if desk.hub.attempts.has(&id) {
+            continue;
+        }
+        let trust = Arc::new(Trust::new(config.clock.clone(), until));
+        let control = Arc::new(Control::default());
+        let start = body(desk, shard, spec, &task, &trust);
+        let reporter = Reporter::new(desk, id.clone());
+        let guarded = Guarded::new(
+            start,
+            Arc::clone(&trust),
+            OnLoss::Cancel,
+            Arc::clone(&control),
+            reporter,
+        );
+        bodies.push(guarded);
+        let attempt = Attempt {
+            key: task.key,
+            lane: task.lane,
+            unique: task.unique,
+            generation: task.generation,
+            failed: task.failed,
+            trust,
+            control,
+            begun: now,
+            heard: sent,
+            timeout: spec.timeout.map(|timeout| now + timeout),
+            cancelled: false,
+            ended: false,
+        };
+        attempts.push((id, attempt));
+    }
+    // Known before any of them can end.
+    desk.hub.attempts.begin(attempts);
+    for guarded in bodies {
+        desk.bodies.spawn(config.process.hold(guarded));
+    }
+}
+
+/// Makes the body's future, at its first poll.
+fn body(desk: &Desk, shard: &Shard, spec: &TaskSpec, task: &Taken, trust: &Arc<Trust>) -> Start {
+    let (instance, run, trust) = (Arc::clone(&desk.shared), spec.body.run, Arc::clone(trust));
+    let (payload, shard) = (Arc::clone(&task.payload), shard.clone());
+    let (key, lane, unique) = (task.key.clone(), task.lane.clone(), task.unique.clone());
+    let (attempt, fence, due_at, enqueued_at) = (task.attempt, task.fence, task.due, task.created);
+    Box::new(move || {
+        let task = Task::new(Inner {
+            id: TaskId::new(shard, key),
+            name: lane.task,
+            priority: lane.priority,
+            attempt,
+            due_at,
+            enqueued_at,
+            started_at: instance.config.clock.wall(),
+            fence,
+            unique,
+            trust,
+        });
+        let given = TaskGiven {
+            task: &task,
+            states: &instance.config.states,
+            payload: &payload,
+        };
+        let body = run(&given);
+        // Gated functions that it calls ask this instance.
+        let body = scope::within(Scope::new(Some(Arc::clone(&instance.gates)), None), body);
+        Box::pin(async move { Ending::from(body.await) })
+    })
+}
+
+/// How long a body that was handed over may take to begin: a runtime that runs nothing keeps no tasks.
+pub(super) fn patience(ttl: Duration) -> Duration {
+    ttl / 2
+}

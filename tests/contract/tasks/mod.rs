@@ -1,0 +1,16 @@
+//! What every store must keep of tasks.
+
+mod bench;
+mod cases;
+mod change;
+#[cfg(target_os = "linux")]
+mod differential;
+mod dispatch;
+mod enqueue;
+mod finish;
+mod generations;
+mod list;
+mod shortage;
+mod silence;
+mod take;
+mod wait;

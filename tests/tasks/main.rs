@@ -1,0 +1,6 @@
+//! Tasks as their users meet them: fleets inside one process, on both stores.
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+#[macro_use]
+mod stage;
+mod basics;

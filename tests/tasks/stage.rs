@@ -1,0 +1,186 @@
+//! The program that every instance of these tests runs: its tasks do what the test says, and what they did is kept.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use leader_core::{Bootstrap, Embedded, State, Task, TaskId, Timing, task};
+use leader_tests::{RedisServer, eventually};
+use serde::{Deserialize, Serialize};
+
+/// The bound of every wait for something that happens soon, on a machine that does other things too.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+pub(crate) fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+/// Makes a test for each store out of each case.
+macro_rules! on_each_store {
+    ($($case:ident),* $(,)?) => {
+        mod embedded {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    super::$case($crate::stage::Ground::embedded()).await;
+                }
+            )*
+        }
+        mod redis {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    super::$case($crate::stage::Ground::redis().await).await;
+                }
+            )*
+        }
+    };
+}
+
+/// Where a fleet meets.
+pub(crate) enum Ground {
+    Embedded(Embedded),
+    Redis(Box<RedisServer>),
+}
+
+impl Ground {
+    pub(crate) fn embedded() -> Self {
+        Self::Embedded(Embedded::new())
+    }
+
+    pub(crate) async fn redis() -> Self {
+        Self::Redis(Box::new(RedisServer::start().await))
+    }
+
+    /// An instance of this fleet.
+    pub(crate) fn instance(&self, id: &str, stage: &Stage) -> Bootstrap {
+        let bootstrap = match self {
+            Self::Embedded(store) => leader_core::bootstrap(store.clone()),
+            Self::Redis(server) => leader_core::bootstrap(server.url()),
+        };
+        bootstrap
+            .state(stage.clone())
+            .state(Whose(id.to_owned()))
+            .instance_id(id.to_owned())
+            .first_start(true)
+            .timing(Timing::from_ttl(ms(2_000)))
+            .drain(ms(2_000))
+    }
+}
+
+/// The instance that runs a task.
+#[derive(Clone)]
+pub(crate) struct Whose(pub(crate) String);
+
+/// What a task carries: what it is to play.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) part: String,
+    pub(crate) number: u64,
+}
+
+pub(crate) fn order(part: &str, number: u64) -> Order {
+    let part = part.to_owned();
+    Order { part, number }
+}
+
+/// One attempt, as its body saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Played {
+    pub(crate) number: u64,
+    pub(crate) id: TaskId,
+    pub(crate) attempt: u32,
+    pub(crate) fence: u64,
+    pub(crate) due: Timestamp,
+    pub(crate) at: Timestamp,
+    pub(crate) on: String,
+}
+
+type Playing = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+type Part = Arc<dyn Fn(Order, Task) -> Playing + Send + Sync>;
+
+/// What the tasks do, and did.
+#[derive(Clone, Default)]
+pub(crate) struct Stage(Arc<Mutex<Board>>);
+
+#[derive(Default)]
+struct Board {
+    parts: BTreeMap<String, Part>,
+    played: Vec<Played>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// What tasks of this part do; nothing, unless said.
+    pub(crate) fn part<F>(&self, name: &str, part: impl Fn(Order, Task) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        let part: Part = Arc::new(move |order, task| Box::pin(part(order, task)));
+        self.0.lock().unwrap().parts.insert(name.to_owned(), part);
+    }
+
+    async fn play(&self, order: Order, task: Task, on: String) -> Result<(), String> {
+        let part = {
+            let mut board = self.0.lock().unwrap();
+            board.played.push(Played {
+                number: order.number,
+                id: task.id().clone(),
+                attempt: task.attempt(),
+                fence: task.fence(),
+                due: task.due_at(),
+                at: Timestamp::now(),
+                on,
+            });
+            board.parts.get(&order.part).cloned()
+        };
+        match part {
+            Some(part) => part(order, task).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn played(&self) -> Vec<Played> {
+        self.0.lock().unwrap().played.clone()
+    }
+
+    /// Waits until so many attempts have begun.
+    pub(crate) async fn has_played(&self, count: usize) -> Vec<Played> {
+        eventually(SOON, &format!("{count} attempts"), async || {
+            self.played().len() >= count
+        })
+        .await;
+        self.played()
+    }
+}
+
+/// The tasks of the program. Those of one name share a queue's workers.
+pub(crate) mod tasks {
+    use super::*;
+
+    #[task(queue = "work", retries = 2, backoff = "50ms..100ms")]
+    pub(crate) async fn act(
+        order: Order,
+        task: Task,
+        State(stage): State<Stage>,
+        State(whose): State<Whose>,
+    ) -> Result<(), String> {
+        stage.play(order, task, whose.0).await
+    }
+
+    #[task(queue = "work", retries = 0, timeout = "300ms", concurrency = 2)]
+    pub(crate) async fn brief(
+        order: Order,
+        task: Task,
+        State(stage): State<Stage>,
+        State(whose): State<Whose>,
+    ) -> Result<(), String> {
+        stage.play(order, task, whose.0).await
+    }
+}
