@@ -4,3 +4,4 @@
 #[macro_use]
 mod stage;
 mod basics;
+mod ticks;

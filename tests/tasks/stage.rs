@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use leader_core::{Bootstrap, Embedded, State, Task, TaskId, Timing, task};
+use leader_core::{Bootstrap, Embedded, State, Task, TaskId, Tick, Timing, scheduled, task};
 use leader_tests::{RedisServer, eventually};
 use serde::{Deserialize, Serialize};
 
@@ -110,6 +110,16 @@ pub(crate) struct Stage(Arc<Mutex<Board>>);
 struct Board {
     parts: BTreeMap<String, Part>,
     played: Vec<Played>,
+    ticks: Vec<Ticked>,
+}
+
+/// One run of a tick, as its body saw it.
+#[derive(Clone, Debug)]
+pub(crate) struct Ticked {
+    pub(crate) at: Timestamp,
+    pub(crate) fence: u64,
+    pub(crate) attempt: u32,
+    pub(crate) on: String,
 }
 
 impl Stage {
@@ -150,6 +160,10 @@ impl Stage {
         self.0.lock().unwrap().played.clone()
     }
 
+    pub(crate) fn ticks(&self) -> Vec<Ticked> {
+        self.0.lock().unwrap().ticks.clone()
+    }
+
     /// Waits until so many attempts have begun.
     pub(crate) async fn has_played(&self, count: usize) -> Vec<Played> {
         eventually(SOON, &format!("{count} attempts"), async || {
@@ -157,6 +171,39 @@ impl Stage {
         })
         .await;
         self.played()
+    }
+}
+
+/// Jobs whose ticks are run by workers.
+pub(crate) mod jobs {
+    use super::*;
+
+    #[scheduled(
+        on = "fleet",
+        group = "ticks",
+        every = "1s",
+        queue = "ticks",
+        missed = "all",
+        retries = 2,
+        backoff = "50ms..100ms"
+    )]
+    pub(crate) async fn each_second(
+        tick: Tick,
+        State(stage): State<Stage>,
+        State(whose): State<Whose>,
+    ) -> Result<(), String> {
+        assert_eq!((tick.group().as_str(), tick.term()), ("ticks", 0));
+        assert!(!tick.is_cancelled() && leader_core::current().is_some());
+        let mut board = stage.0.lock().unwrap();
+        board.ticks.push(Ticked {
+            at: tick.scheduled_at(),
+            fence: tick.fence(),
+            attempt: tick.attempt(),
+            on: whose.0,
+        });
+        // Every fifth fails once.
+        let fails = tick.scheduled_at().as_second() % 5 == 0 && tick.attempt() == 1;
+        if fails { Err("once".to_owned()) } else { Ok(()) }
     }
 }
 

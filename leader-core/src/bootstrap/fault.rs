@@ -114,6 +114,15 @@ pub enum Fault {
         /// The module of the other.
         second: &'static str,
     },
+    /// A task and a job whose ticks become tasks have one name.
+    #[error(
+        "a task and a job that runs `on = \"fleet\"` are both named `{name}`: give one of them another with `name = \"…\"`"
+    )]
+    #[non_exhaustive]
+    TaskAndJob {
+        /// The name.
+        name: String,
+    },
     /// A setting of tasks that cannot work.
     #[error("`tasks.{setting}` cannot work: {reason}")]
     #[non_exhaustive]

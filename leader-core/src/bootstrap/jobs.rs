@@ -14,10 +14,11 @@ use super::time_zones::TimeZones;
 use super::tries::Tries;
 use super::wish::{self, Wish};
 use crate::job::extract::Needs;
-use crate::job::record::{Body, Record};
-use crate::names::{DEFAULT_GROUP, GroupName, JobName};
-use crate::runtime::config::{JobSpec, LifeSpec};
+use crate::job::record::{Body, On, OnLoss, Overlap, Record};
+use crate::names::{DEFAULT_GROUP, DEFAULT_QUEUE, GroupName, JobName};
+use crate::runtime::config::{FleetSpec, JobSpec, LifeSpec};
 use crate::schedule::planner::Rule;
+use crate::schedule::{Backoff, MOST_RETRIES};
 
 /// What an instance leads and runs.
 #[derive(Default)]
@@ -91,13 +92,11 @@ pub(super) fn gather(given: &Bootstrap, vars: Vars, zones: &TimeZones, faults: &
         }
     }
     calendars::warn_of_idle(&given.calendars, &used);
-    // Nothing makes tasks of ticks yet: until then nobody plans those, and no leader runs them either.
-    gathered.jobs.retain(|job| !job.is_for_the_fleet());
     gathered
 }
 
 fn spec(name: JobName, group: GroupName, rule: Rule, tries: Tries, record: &Record, body: Body) -> JobSpec {
-    JobSpec {
+    let spec = JobSpec {
         name,
         group,
         rule,
@@ -110,6 +109,26 @@ fn spec(name: JobName, group: GroupName, rule: Rule, tries: Tries, record: &Reco
         was: Vec::new(),
         body,
         made: None,
+        fleet: None,
+    };
+    if record.on != On::Fleet {
+        return spec;
+    }
+    // What the leader runs is the handing over. It is tried until it is done, whatever becomes of later ticks.
+    JobSpec {
+        timeout: None,
+        overlap: Overlap::Allow,
+        on_loss: OnLoss::Cancel,
+        retries: MOST_RETRIES,
+        backoff: Backoff::default(),
+        fleet: Some(FleetSpec {
+            queue: record.queue.unwrap_or(DEFAULT_QUEUE),
+            concurrency: record.concurrency,
+            retries: tries.retries,
+            backoff: tries.backoff,
+            timeout: record.timeout,
+        }),
+        ..spec
     }
 }
 

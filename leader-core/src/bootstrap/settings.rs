@@ -186,7 +186,7 @@ pub(super) fn check(mut given: Bootstrap) -> Result<(Config, Source, Tasks), Boo
         overlapping.for_each(|job| job.rule.one_at_a_time = true);
     }
     #[cfg(feature = "tasks")]
-    let tasks = super::tasks::gather(&mut given, vars, &mut faults);
+    let tasks = super::tasks::gather(&mut given, &gathered.jobs, vars, &mut faults);
     #[cfg(not(feature = "tasks"))]
     let tasks = ();
     check_candidacy(&candidacy, &gathered.groups, &mut faults);

@@ -10,12 +10,12 @@ use super::settings::{Faults, Vars, refused};
 use super::source::Source;
 use crate::job::extract::Needs;
 use crate::names::{QueueName, TaskName};
-use crate::runtime::config::Config;
+use crate::runtime::config::{Config, JobSpec};
 use crate::store::tasks::OpenQueue;
 use crate::tasks::hub::Hub;
 use crate::tasks::record::TaskRecord;
 use crate::tasks::routing::Routes;
-use crate::tasks::spec::{MAX_SHARDS, Settings, TaskSpec};
+use crate::tasks::spec::{MAX_SHARDS, Runs, Settings, TaskSpec};
 
 /// The most attempts at once, and the most bytes of a payload: what is above is a mistake.
 const MOST: usize = 100_000;
@@ -105,7 +105,7 @@ impl Bootstrap {
 }
 
 /// Everything about tasks, checked.
-pub(super) fn gather(given: &mut Bootstrap, vars: Vars, faults: &mut Faults) -> Settings {
+pub(super) fn gather(given: &mut Bootstrap, jobs: &[JobSpec], vars: Vars, faults: &mut Faults) -> Settings {
     let mut wish = std::mem::take(&mut given.tasks);
     let mut settings = Settings {
         works: !wish.idle,
@@ -150,13 +150,41 @@ pub(super) fn gather(given: &mut Bootstrap, vars: Vars, faults: &mut Faults) -> 
             backoff: record.backoff.unwrap_or_default(),
             timeout: record.timeout,
             concurrency: record.concurrency,
-            body: record.body,
+            runs: Runs::Task(record.body),
         };
         settings.specs.insert(name, spec);
+    }
+    for job in jobs {
+        tick(job, &mut settings, faults);
     }
     queues(&wish.queues, &mut settings.queues, faults);
     limits(&wish, vars, &mut settings, faults);
     settings
+}
+
+/// A job whose ticks the fleet runs has tasks of its own name.
+fn tick(job: &JobSpec, settings: &mut Settings, faults: &mut Faults) {
+    let Some(fleet) = job.fleet else { return };
+    let names = (
+        faults.keep(TaskName::new(job.name.to_string())),
+        faults.keep(QueueName::new(fleet.queue)),
+    );
+    let (Some(name), Some(queue)) = names else { return };
+    if settings.specs.contains_key(&name) {
+        faults.0.push(Fault::TaskAndJob { name: name.to_string() });
+        return;
+    }
+    settings.queues.entry(queue.clone()).or_default();
+    let spec = TaskSpec {
+        name: name.clone(),
+        queue,
+        retries: fleet.retries,
+        backoff: fleet.backoff,
+        timeout: fleet.timeout,
+        concurrency: fleet.concurrency,
+        runs: Runs::Tick(Arc::new(job.clone())),
+    };
+    settings.specs.insert(name, spec);
 }
 
 fn queues(wished: &[(String, Option<u32>)], queues: &mut BTreeMap<QueueName, Option<u32>>, faults: &mut Faults) {

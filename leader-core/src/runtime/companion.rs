@@ -6,13 +6,23 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-#[cfg(feature = "tasks")]
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 
 use super::shared::Shared;
 use crate::clock::Moment;
+use crate::job::output::JobError;
+use crate::job::tick::Origin;
+use crate::names::JobName;
 use crate::store::Store;
+
+/// A run of a job that workers are to run.
+#[derive(Clone, Debug)]
+pub(crate) struct HandedOver {
+    pub(crate) job: JobName,
+    pub(crate) tick: Timestamp,
+    pub(crate) origin: Origin,
+}
 
 /// Such a companion. The engine knows it by this alone.
 pub(crate) trait Companion: Any + fmt::Debug + Send + Sync {
@@ -32,6 +42,13 @@ pub(crate) trait Companion: Any + fmt::Debug + Send + Sync {
 
     /// Whether nothing is under way.
     fn is_idle(&self) -> bool;
+
+    /// Hands a run of a job on to the workers. It is done when somebody else remembers the run: however often it is asked for, before
+    /// [`handed_over`](Self::handed_over) tells that nobody will ask again, that is one run.
+    fn hand_over(&self, run: HandedOver) -> Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>>;
+
+    /// The store knows that a run was handed on: it is not asked for again.
+    fn handed_over(&self, run: HandedOver);
 
     /// Somebody has made something due in a group.
     #[cfg(feature = "tasks")]

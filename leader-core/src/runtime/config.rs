@@ -102,6 +102,19 @@ pub(crate) struct JobSpec {
     pub(crate) body: Body,
     /// What is its own when it was made at run time.
     pub(crate) made: Option<Arc<Made>>,
+    /// How its ticks are run as tasks, where that is what becomes of them: the leader only hands them over.
+    pub(crate) fleet: Option<FleetSpec>,
+}
+
+/// How the ticks of a job are run by the workers of the fleet.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "tasks"), allow(dead_code, reason = "the workers read it"))]
+pub(crate) struct FleetSpec {
+    pub(crate) queue: &'static str,
+    pub(crate) concurrency: Option<u32>,
+    pub(crate) retries: u32,
+    pub(crate) backoff: Backoff,
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// What a schedule made at run time has beside its handler's settings.
@@ -135,6 +148,7 @@ impl JobSpec {
                 needs: |_| {},
             },
             made: None,
+            fleet: None,
         }
     }
 
@@ -156,11 +170,6 @@ impl JobSpec {
     /// Whether its ticks need no leader.
     pub(crate) fn is_unled(&self) -> bool {
         self.on == On::Any
-    }
-
-    /// Whether its ticks become tasks.
-    pub(crate) fn is_for_the_fleet(&self) -> bool {
-        self.on == On::Fleet
     }
 }
 

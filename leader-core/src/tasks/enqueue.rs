@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::handle::Tasks;
 use super::id::{TaskId, fresh_key};
-use super::producer::Order;
+use super::producer::{Order, OrderKind};
 use super::record::{PayloadOf, TaskHandler};
 use crate::names::{NameError, QueueName, TaskName};
 use crate::store::StoreError;
@@ -355,7 +355,7 @@ async fn ordered(tasks: Tasks, queue: QueueName, new: Vec<NewTask>) -> Result<Ve
     let order = Order {
         queue,
         tasks: new,
-        done,
+        kind: OrderKind::Store(done),
     };
     if !tasks.hub.order(order) {
         return Err(EnqueueError::Stopped);

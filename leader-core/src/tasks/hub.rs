@@ -15,10 +15,11 @@ use super::attempts::Attempts;
 use super::producer::{self, Order};
 use super::routing::Routes;
 use super::spec::Settings;
-use super::{dispatcher, results, worker};
+use super::{dispatcher, generations, results, worker};
 use crate::clock::Moment;
+use crate::job::output::JobError;
 use crate::names::GroupName;
-use crate::runtime::companion::Companion;
+use crate::runtime::companion::{Companion, HandedOver};
 use crate::runtime::engine::Input;
 use crate::runtime::panics::{self, caught};
 use crate::runtime::shared::Shared;
@@ -136,6 +137,11 @@ impl Companion for Hub {
                 let dispatch = move |desk| dispatcher::dispatch(desk, of.clone());
                 parts.spawn(hold(kept_up(desk.clone(), "dispatcher", dispatch)));
             }
+            parts.spawn(hold(kept_up(
+                desk.clone(),
+                "closing of generations",
+                generations::close,
+            )));
             if desk.hub.settings.works && !desk.hub.settings.specs.is_empty() {
                 parts.spawn(hold(kept_up(desk.clone(), "worker", worker::work)));
                 parts.spawn(hold(kept_up(desk.clone(), "results", results::tell)));
@@ -162,6 +168,14 @@ impl Companion for Hub {
 
     fn is_idle(&self) -> bool {
         self.attempts.is_empty() && self.ordered.load(Ordering::SeqCst) == 0
+    }
+
+    fn hand_over(&self, run: HandedOver) -> Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>> {
+        self.hand_over_tick(&run)
+    }
+
+    fn handed_over(&self, run: HandedOver) {
+        self.forget_tick(&run);
     }
 
     fn due(&self, group: &str, _at: Timestamp) {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 use super::enqueue::EnqueueError;
-use super::hub::{Desk, Hub};
+use super::hub::Desk;
 use super::id::TaskId;
 use super::routing::{earlier_of, shard_of};
 use crate::clock::Moment;
@@ -31,7 +31,16 @@ pub(super) type Placed = (TaskId, bool);
 pub(super) struct Order {
     pub(super) queue: QueueName,
     pub(super) tasks: Vec<NewTask>,
-    pub(super) done: oneshot::Sender<Result<Vec<Placed>, EnqueueError>>,
+    pub(super) kind: OrderKind,
+}
+
+/// What is wanted, and who waits for it.
+#[derive(Debug)]
+pub(super) enum OrderKind {
+    /// Have them stored.
+    Store(oneshot::Sender<Result<Vec<Placed>, EnqueueError>>),
+    /// Have this key forgotten, which was remembered for a task that was to be stored once.
+    Forget(String),
 }
 
 /// Numbers of batches rise as long as the process lives, whatever begins anew.
@@ -91,10 +100,10 @@ pub(super) async fn produce(desk: Desk) {
         tokio::select! {
             order = inbox.recv() => match order {
                 Some(order) => {
-                    work.take(&hub, order);
+                    work.take(&desk, order);
                     // As many as wait go together.
                     while let Ok(order) = inbox.try_recv() {
-                        work.take(&hub, order);
+                        work.take(&desk, order);
                     }
                 }
                 None => return,
@@ -107,11 +116,18 @@ pub(super) async fn produce(desk: Desk) {
 }
 
 impl Work {
-    fn take(&mut self, hub: &Hub, order: Order) {
+    fn take(&mut self, desk: &Desk, order: Order) {
         let left = order.tasks.len();
+        let done = match order.kind {
+            OrderKind::Store(done) => done,
+            OrderKind::Forget(key) => {
+                forget(desk, order.queue, key);
+                return;
+            }
+        };
         if left == 0 {
-            let _ = order.done.send(Ok(Vec::new()));
-            hub.answered();
+            let _ = done.send(Ok(Vec::new()));
+            desk.hub.answered();
             return;
         }
         self.last += 1;
@@ -122,7 +138,7 @@ impl Work {
         let waiting = Waiting {
             placed: vec![None; left],
             left,
-            done: Some(order.done),
+            done: Some(done),
         };
         self.orders.insert(number, waiting);
     }
@@ -263,6 +279,30 @@ impl Work {
             desk.look_again();
         }
     }
+}
+
+/// Has a key forgotten in the shards where it may be remembered, in a task of its own. Where that fails it is remembered for longer.
+fn forget(desk: &Desk, queue: QueueName, key: String) {
+    let desk = desk.clone();
+    let process = desk.shared.config.process.clone();
+    tokio::spawn(process.hold(async move {
+        let known = desk.hub.routes().of(&queue).cloned();
+        let generations = known
+            .into_iter()
+            .flat_map(|known| [vec![known.newest], known.earlier].concat());
+        for generation in generations {
+            let shard = shard_of(&queue, None, &key, generation);
+            let forgotten = patiently(&desk, by(&desk), || {
+                desk.store.tasks().forget_once(&shard, vec![key.clone()])
+            })
+            .await;
+            if let Err(error) = forgotten {
+                tracing::debug!(group = %shard.group(), %error, "the key of a tick is remembered for longer");
+            }
+        }
+        desk.hub.answered();
+        desk.look_again();
+    }));
 }
 
 /// Until when the store is asked.

@@ -12,7 +12,7 @@ use crate::job::output::JobOutput;
 use crate::job::record::BodyFuture;
 use crate::schedule::{Backoff, MOST_RETRIES};
 
-type TaskRunFn = fn(&TaskGiven<'_>) -> BodyFuture;
+pub(super) type TaskRunFn = fn(&TaskGiven<'_>) -> BodyFuture;
 type TaskNeedsFn = fn(&mut Needs);
 
 /// How often a task is tried again that says nothing of it.

@@ -1,10 +1,12 @@
 //! What an instance was given of tasks, checked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::record::TaskBody;
 use crate::names::{QueueName, TaskName};
+use crate::runtime::config::JobSpec;
 use crate::schedule::Backoff;
 use crate::store::tasks::TaskKeep;
 
@@ -29,7 +31,16 @@ pub(crate) struct TaskSpec {
     pub(crate) timeout: Option<Duration>,
     /// The most attempts of it at once.
     pub(crate) concurrency: Option<u32>,
-    pub(crate) body: TaskBody,
+    pub(crate) runs: Runs,
+}
+
+/// What it runs.
+#[derive(Clone)]
+pub(crate) enum Runs {
+    /// A function under `#[task]`.
+    Task(TaskBody),
+    /// A job whose ticks the fleet runs.
+    Tick(Arc<JobSpec>),
 }
 
 impl std::fmt::Debug for TaskSpec {

@@ -8,9 +8,11 @@ use super::attempts::{Attempt, AttemptId};
 use super::extract::TaskGiven;
 use super::hub::{Desk, Stage};
 use super::id::TaskId;
+use super::record::TaskRunFn;
 use super::results::Reporter;
-use super::spec::TaskSpec;
+use super::spec::Runs;
 use super::task::{Inner, Task};
+use super::ticks;
 use super::trust::Trust;
 use crate::clock::Moment;
 use crate::job::record::OnLoss;
@@ -124,9 +126,18 @@ fn begin(desk: &Desk, shard: &Shard, until: Moment, sent: Moment, taken: Vec<Tak
         if desk.hub.attempts.has(&id) {
             continue;
         }
-        let trust = Arc::new(Trust::new(config.clock.clone(), until));
         let control = Arc::new(Control::default());
-        let start = body(desk, shard, spec, &task, &trust);
+        let (trust, start) = match &spec.runs {
+            Runs::Task(function) => {
+                let trust = Arc::new(Trust::new(config.clock.clone(), until));
+                let start = body(desk, shard, function.run, &task, &trust);
+                (trust, start)
+            }
+            Runs::Tick(job) => {
+                let of_tick = Trust::of_a_tick(config.clock.clone(), until, job.group.clone(), task.fence);
+                (Arc::new(of_tick.0), ticks::body(desk, job, &task, of_tick.1))
+            }
+        };
         let reporter = Reporter::new(desk, id.clone());
         let guarded = Guarded::new(
             start,
@@ -160,8 +171,8 @@ fn begin(desk: &Desk, shard: &Shard, until: Moment, sent: Moment, taken: Vec<Tak
 }
 
 /// Makes the body's future, at its first poll.
-fn body(desk: &Desk, shard: &Shard, spec: &TaskSpec, task: &Taken, trust: &Arc<Trust>) -> Start {
-    let (instance, run, trust) = (Arc::clone(&desk.shared), spec.body.run, Arc::clone(trust));
+fn body(desk: &Desk, shard: &Shard, run: TaskRunFn, task: &Taken, trust: &Arc<Trust>) -> Start {
+    let (instance, trust) = (Arc::clone(&desk.shared), Arc::clone(trust));
     let (payload, shard) = (Arc::clone(&task.payload), shard.clone());
     let (key, lane, unique) = (task.key.clone(), task.lane.clone(), task.unique.clone());
     let (attempt, fence, due_at, enqueued_at) = (task.attempt, task.fence, task.due, task.created);

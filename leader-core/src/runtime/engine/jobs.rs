@@ -110,6 +110,7 @@ mod tests {
                 needs: |_| {},
             },
             made: None,
+            fleet: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Runs: started on the user's runtime, kept alive by heartbeats, and settled.
 
+mod bodies;
 mod failures;
 mod results;
 mod stuck;
@@ -15,14 +16,11 @@ use super::input::{Group, Input};
 use super::ticks::Asker;
 use crate::clock::{Clock, Moment};
 use crate::event::Event;
-use crate::job::extract::Given;
-use crate::job::gate::Lead;
 use crate::job::outcome::Ran;
 use crate::job::record::OnLoss;
-use crate::job::scope::{self, Scope};
-use crate::job::tick::{Inner, Origin, Tick};
+use crate::job::tick::Origin;
 use crate::mutants::{Mutant, planted};
-use crate::runtime::guarded::{Control, Ending, Guarded, Start, Witness};
+use crate::runtime::guarded::{Control, Ending, Guarded, Witness};
 use crate::runtime::shared::Shared;
 use crate::store::{Beats, End};
 pub(super) use results::Ended;
@@ -283,48 +281,6 @@ impl Engine {
         for guarded in self.runs.starting.drain(..) {
             self.bodies.spawn(self.shared.config.process.hold(guarded));
         }
-    }
-
-    fn body_of(
-        &self,
-        job: usize,
-        tick: Timestamp,
-        origin: Origin,
-        attempt: u32,
-        lead: Lead,
-        control: Arc<Control>,
-    ) -> Start {
-        let shared = Arc::clone(&self.shared);
-        let spec = self.jobs.share(job);
-        Box::new(move || {
-            let tick = Tick::new(Inner {
-                job: spec.name.clone(),
-                origin,
-                scheduled_at: tick,
-                started_at: shared.config.clock.wall(),
-                attempt,
-                lead: lead.clone(),
-            });
-            let given = Given {
-                tick: Some(&tick),
-                lead: &lead,
-                states: &shared.config.states,
-                payload: spec.made.as_ref().map(|made| &*made.payload),
-            };
-            let body = (spec.body.run)(&given);
-            let scope = || Scope::new(Some(Arc::clone(&shared.gates)), Some(lead.clone()));
-            let around = &shared.config.around;
-            if around.is_empty() {
-                let body = scope::within(scope(), body);
-                return Box::pin(async move { Ending::from(body.await) });
-            }
-            // Whatever scope a middleware awaits it in, the body is in its own.
-            let body = Box::pin(scope::within(scope(), body));
-            let (on_loss, trusted) = (spec.on_loss, lead.clone());
-            let is_over = move || control.is_over() || (on_loss == OnLoss::Cancel && !trusted.is_leading());
-            let wrapped = scope::within(scope(), around.wrap(&tick, body, is_over));
-            Box::pin(async move { wrapped.await.map_or_else(Ending::not_started, Ending::from) })
-        })
     }
 
     pub(super) fn runs_turn(&mut self, now: Moment) {

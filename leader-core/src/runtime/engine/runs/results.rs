@@ -12,8 +12,10 @@ use super::RunId;
 use crate::clock::Moment;
 use crate::event::Event;
 use crate::job::outcome::{Outcome, Ran};
+use crate::job::record::On;
 use crate::job::tick::Origin;
 use crate::mutants::{Mutant, planted};
+use crate::runtime::companion::HandedOver;
 use crate::runtime::guarded::Ending;
 use crate::store::{End, SettleBatch, Settled, StoreError};
 
@@ -171,6 +173,18 @@ impl Engine {
         }
     }
 
+    /// Whoever remembers a run that was handed on need not do so any longer.
+    fn tell_of_hand_over(&self, ended: &Ended) {
+        let spec = &self.jobs[ended.job];
+        if let (On::Fleet, Some(companion)) = (spec.on, &self.shared.config.companion) {
+            companion.handed_over(HandedOver {
+                job: spec.name.clone(),
+                tick: ended.tick,
+                origin: ended.origin,
+            });
+        }
+    }
+
     fn end_settled(&mut self, group: Group, end: End, verdict: Settled) {
         let outcome = match verdict {
             Settled::Again { at } => {
@@ -185,6 +199,7 @@ impl Engine {
             return;
         };
         self.resume(group, &ended);
+        self.tell_of_hand_over(&ended);
         self.tell_of_failure(group, &end, &ended, outcome);
         if let Some(asker) = ended.asker {
             let _ = asker.send(Ok((outcome, end.error.clone())));
