@@ -4,4 +4,10 @@
 #[macro_use]
 mod stage;
 mod basics;
+mod bodies;
+mod losses;
+mod order;
+mod outages;
+mod shards;
+mod stops;
 mod ticks;

@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use leader_core::{Bootstrap, Embedded, State, Task, TaskId, Tick, Timing, scheduled, task};
+use leader_core::{
+    Bootstrap, Embedded, Event, EventsError, Instance, State, Task, TaskDetails, TaskFigures, TaskId, TaskNews,
+    TaskStatus, Tasks, Tick, Timing, scheduled, task,
+};
 use leader_tests::{RedisServer, eventually};
 use serde::{Deserialize, Serialize};
 
@@ -66,7 +69,7 @@ impl Ground {
             .state(Whose(id.to_owned()))
             .instance_id(id.to_owned())
             .first_start(true)
-            .timing(Timing::from_ttl(ms(2_000)))
+            .timing(Timing::from_ttl(TTL))
             .drain(ms(2_000))
     }
 }
@@ -204,6 +207,118 @@ pub(crate) mod jobs {
         // Every fifth fails once.
         let fails = tick.scheduled_at().as_second() % 5 == 0 && tick.attempt() == 1;
         if fails { Err("once".to_owned()) } else { Ok(()) }
+    }
+}
+
+/// The queue of all these tasks.
+pub(crate) const QUEUE: &str = "work";
+/// The election of its first part.
+pub(crate) const GROUP: &str = "dispatch:work:0";
+/// How long an attempt that is not heard of lives.
+pub(crate) const TTL: Duration = Duration::from_secs(2);
+
+/// Waits until an instance leads.
+pub(crate) async fn leads(instance: &Instance, group: &str) {
+    eventually(SOON, &format!("{} leads {group}", instance.id()), async || {
+        instance.is_leader(group)
+    })
+    .await;
+}
+
+/// Waits until a task is in a status, and gives it.
+pub(crate) async fn comes_to(tasks: &Tasks, id: &TaskId, status: TaskStatus) -> TaskDetails {
+    let mut seen = None;
+    let began = tokio::time::Instant::now();
+    loop {
+        // A store that is not there answers later.
+        if let Ok(found) = tasks.get(id).await {
+            seen = found;
+        }
+        match seen {
+            Some(task) if task.status == status => return task,
+            _ => assert!(
+                began.elapsed() < SOON,
+                "`{id}` is not {status} within {SOON:?}: {seen:?}"
+            ),
+        }
+        tokio::time::sleep(ms(5)).await;
+    }
+}
+
+/// Waits until what is in the queue is as it should be, and gives it.
+pub(crate) async fn counts(tasks: &Tasks, what: &str, as_wanted: impl Fn(&TaskFigures) -> bool) -> TaskFigures {
+    let mut seen = None;
+    let began = tokio::time::Instant::now();
+    loop {
+        if let Ok(figures) = tasks.figures(QUEUE).await {
+            seen = Some(figures);
+        }
+        match seen {
+            Some(figures) if as_wanted(&figures) => return figures,
+            _ => assert!(began.elapsed() < SOON, "not within {SOON:?}: {what}: {seen:?}"),
+        }
+        tokio::time::sleep(ms(5)).await;
+    }
+}
+
+/// What an instance tells of tasks, as long as it lives.
+#[derive(Clone, Default)]
+pub(crate) struct News(Arc<Mutex<Vec<TaskNews>>>);
+
+impl News {
+    pub(crate) fn of(instance: &Instance) -> Self {
+        let news = Self::default();
+        let (sink, mut events) = (news.clone(), instance.events());
+        tokio::spawn(async move {
+            loop {
+                match events.recv().await.map(|stamped| stamped.event) {
+                    Ok(Event::Tasks(one)) => sink.0.lock().unwrap().push(one),
+                    Ok(_) => {}
+                    Err(EventsError::Lagged(count)) => panic!("{count} events were missed"),
+                    Err(_) => return,
+                }
+            }
+        });
+        news
+    }
+
+    pub(crate) fn all(&self) -> Vec<TaskNews> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Waits until something is told.
+    pub(crate) async fn tells(&self, what: &str, is: impl Fn(&TaskNews) -> bool) {
+        eventually(SOON, what, async || self.all().iter().any(&is)).await;
+    }
+}
+
+/// Says when it is dropped.
+#[derive(Clone, Default)]
+pub(crate) struct Mark(Arc<()>);
+
+impl Mark {
+    /// Waits until there is no other copy of it.
+    pub(crate) async fn is_alone(&self, what: &str) {
+        eventually(SOON, what, async || Arc::strong_count(&self.0) == 1).await;
+    }
+}
+
+/// A door that bodies wait at.
+#[derive(Clone)]
+pub(crate) struct Door(tokio::sync::watch::Sender<bool>);
+
+impl Door {
+    pub(crate) fn shut() -> Self {
+        Self(tokio::sync::watch::Sender::new(false))
+    }
+
+    pub(crate) fn open(&self) {
+        self.0.send_replace(true);
+    }
+
+    pub(crate) async fn pass(&self) {
+        // The sender lives in here.
+        let _ = self.0.subscribe().wait_for(|open| *open).await;
     }
 }
 
