@@ -69,9 +69,6 @@ async fn engine(shared: Arc<Shared>, store: Arc<dyn Store>, bodies: Handle, kept
     if let Some(beside) = beside {
         beside.abort();
     }
-    if let Some(companion) = &shared.config.companion {
-        companion.end();
-    }
 }
 
 /// The framework's runtime. Dropped anywhere, even inside another runtime when the system gave no thread, and a name look-up that
@@ -101,6 +98,9 @@ impl Drop for Gone {
     fn drop(&mut self) {
         self.0.gates.iter().for_each(|gate| gate.seal());
         scope::unregister(&self.0.gates);
+        if let Some(companion) = &self.0.config.companion {
+            companion.end();
+        }
     }
 }
 

@@ -357,10 +357,7 @@ async fn ordered(tasks: Tasks, queue: QueueName, new: Vec<NewTask>) -> Result<Ve
         tasks: new,
         kind: OrderKind::Store(done),
     };
-    if !tasks.hub.order(order) {
-        return Err(EnqueueError::Stopped);
-    }
-    let placed = answer.await.unwrap_or(Err(EnqueueError::Stopped))?;
+    let placed = tasks.hub.order(order, answer).await.ok_or(EnqueueError::Stopped)??;
     let enqueued = |(id, is_new)| Enqueued { id, is_new };
     Ok(placed.into_iter().map(enqueued).collect())
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::attempts::Attempts;
 use super::producer::{self, Order};
@@ -48,6 +49,8 @@ pub(crate) struct Hub {
     inbox: tokio::sync::Mutex<mpsc::UnboundedReceiver<Order>>,
     /// Orders that were given and not answered.
     ordered: AtomicUsize,
+    /// Nobody answers orders any more.
+    over: CancellationToken,
     /// What wakes the dispatcher of each shard.
     bells: BTreeMap<GroupName, (Shard, Notify)>,
 }
@@ -74,6 +77,7 @@ impl Hub {
             orders,
             inbox: tokio::sync::Mutex::new(inbox),
             ordered: AtomicUsize::new(0),
+            over: CancellationToken::new(),
             bells: shards.into_iter().map(bell).collect(),
         }
     }
@@ -91,14 +95,19 @@ impl Hub {
         self.bells.get(&shard.group()).map(|(_, bell)| bell)
     }
 
-    /// Gives an order; `false` when the instance has stopped.
-    pub(super) fn order(&self, order: Order) -> bool {
-        self.ordered.fetch_add(1, Ordering::SeqCst);
-        let given = self.orders.send(order).is_ok();
-        if !given {
-            self.ordered.fetch_sub(1, Ordering::SeqCst);
+    /// Gives an order, and the answer to it; `None` when the instance has stopped.
+    pub(super) async fn order<T>(&self, order: Order, answer: oneshot::Receiver<T>) -> Option<T> {
+        if self.over.is_cancelled() {
+            return None;
         }
-        given
+        self.ordered.fetch_add(1, Ordering::SeqCst);
+        // The receiver lives beside it.
+        let _ = self.orders.send(order);
+        tokio::select! {
+            biased;
+            answer = answer => answer.ok(),
+            () = self.over.cancelled() => None,
+        }
     }
 
     pub(super) fn inbox(&self) -> &tokio::sync::Mutex<mpsc::UnboundedReceiver<Order>> {
@@ -163,6 +172,7 @@ impl Companion for Hub {
     }
 
     fn end(&self) {
+        self.over.cancel();
         self.attempts.end_all();
     }
 
