@@ -1,6 +1,5 @@
 //! What an instance is given of tasks: its handlers, its queues, and how much it runs at once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,7 +49,8 @@ impl TaskSettings {
         self
     }
 
-    /// A queue to dispatch besides those of the annotated functions.
+    /// A queue to dispatch besides those of the annotated functions. Whatever tasks wait there, this instance runs those that it knows: they
+    /// were stored with [`Enqueue::queue`](crate::Enqueue::queue).
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.queues.push((queue.into(), None));
         self
@@ -157,7 +157,7 @@ pub(super) fn gather(given: &mut Bootstrap, jobs: &[JobSpec], vars: Vars, faults
     for job in jobs {
         tick(job, &mut settings, faults);
     }
-    queues(&wish.queues, &mut settings.queues, faults);
+    queues(&wish.queues, &mut settings, faults);
     limits(&wish, vars, &mut settings, faults);
     settings
 }
@@ -187,7 +187,7 @@ fn tick(job: &JobSpec, settings: &mut Settings, faults: &mut Faults) {
     settings.specs.insert(name, spec);
 }
 
-fn queues(wished: &[(String, Option<u32>)], queues: &mut BTreeMap<QueueName, Option<u32>>, faults: &mut Faults) {
+fn queues(wished: &[(String, Option<u32>)], settings: &mut Settings, faults: &mut Faults) {
     for (name, shards) in wished {
         let Some(queue) = faults.keep(QueueName::new(name.clone())) else {
             continue;
@@ -198,7 +198,10 @@ fn queues(wished: &[(String, Option<u32>)], queues: &mut BTreeMap<QueueName, Opt
                 reason: format!("a queue has 1 to {MAX_SHARDS} parts"),
             });
         }
-        let known = queues.entry(queue).or_default();
+        if shards.is_none() || !settings.queues.contains_key(&queue) {
+            settings.open.insert(queue.clone());
+        }
+        let known = settings.queues.entry(queue).or_default();
         *known = shards.or(*known);
     }
 }

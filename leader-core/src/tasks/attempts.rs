@@ -1,6 +1,6 @@
 //! The attempts of one worker, from the step that began them until their end was told.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -57,6 +57,8 @@ pub(crate) struct Attempts {
     most: usize,
     /// The tasks that are known here, and of which queue, with the most of each.
     known: Vec<(QueueName, TaskName, usize)>,
+    /// The queues where all of them may wait.
+    open: BTreeSet<QueueName>,
     /// How bodies ended.
     report: mpsc::UnboundedSender<(AttemptId, Ending)>,
     reports: tokio::sync::Mutex<mpsc::UnboundedReceiver<(AttemptId, Ending)>>,
@@ -79,6 +81,7 @@ impl Attempts {
             state: Mutex::default(),
             most: settings.concurrency,
             known: known.collect(),
+            open: settings.open.clone(),
             room: Notify::new(),
             sooner: Notify::new(),
         }
@@ -103,7 +106,8 @@ impl Attempts {
         let free = self.most.saturating_sub(state.running);
         let free = free.min((3 * self.most).saturating_sub(untold));
         let mut lanes = Vec::new();
-        let known: Vec<_> = self.known.iter().filter(|(of, ..)| of == queue).collect();
+        let is_open = self.open.contains(queue);
+        let known: Vec<_> = self.known.iter().filter(|(of, ..)| is_open || of == queue).collect();
         for priority in Priority::ALL {
             for at in 0..known.len() {
                 let (_, task, most) = known[(at + turn) % known.len()];

@@ -226,7 +226,7 @@ impl<H: TaskHandler> Enqueue<H> {
         self
     }
 
-    /// Another queue than the attribute's. Some instance must have it: one that has a task of that queue, or was given it with
+    /// Another queue than the attribute's. It is dispatched and run by the instances that were given it with
     /// `bootstrap(..).tasks(|tasks| tasks.queue(..))`.
     pub fn queue(mut self, queue: impl Into<String>) -> Self {
         self.wish.queue = queue.into();

@@ -1,6 +1,6 @@
 //! What an instance was given of tasks, checked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,6 +59,8 @@ pub(crate) struct Settings {
     pub(crate) specs: BTreeMap<TaskName, TaskSpec>,
     /// Each queue, with the number of shards that was asked for.
     pub(crate) queues: BTreeMap<QueueName, Option<u32>>,
+    /// Of these, those whose tasks are run whichever they are, and not only the functions' own.
+    pub(crate) open: BTreeSet<QueueName>,
     /// Whether this instance runs tasks.
     pub(crate) works: bool,
     /// The most attempts at once.
@@ -74,6 +76,7 @@ impl Default for Settings {
         Self {
             specs: BTreeMap::new(),
             queues: BTreeMap::new(),
+            open: BTreeSet::new(),
             works: true,
             concurrency: CONCURRENCY,
             max_payload: MAX_PAYLOAD,
