@@ -50,6 +50,24 @@ struct State {
     look_at: Option<Moment>,
 }
 
+impl State {
+    /// How many more of a task may run, of so many at once.
+    fn left(&self, task: &TaskName, bound: usize) -> usize {
+        bound.saturating_sub(self.bodies.get(task).copied().unwrap_or(0) as usize)
+    }
+}
+
+/// What there is room for of one queue.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// In all.
+    pub(super) most: usize,
+    /// Of each lane.
+    pub(super) lanes: Vec<LaneRoom>,
+    /// Whether some task is at its bound: it is to be looked at when a body has ended.
+    pub(super) held: bool,
+}
+
 /// The attempts of an instance.
 #[derive(Debug)]
 pub(crate) struct Attempts {
@@ -96,38 +114,54 @@ impl Attempts {
         self.state().all.is_empty()
     }
 
-    /// How much there is room for of a queue: in all, and of each lane, those of high priority first. `turn` is which of the tasks of one
-    /// priority comes first: none is always last.
+    /// How much there is room for of a queue, those of high priority first. `turn` is which of the tasks of one priority comes first: none is
+    /// always last.
     ///
     /// What has ended and is not told yet takes no room, unless it is much.
-    pub(super) fn room(&self, queue: &QueueName, turn: usize) -> (usize, Vec<LaneRoom>) {
+    pub(super) fn room(&self, queue: &QueueName, turn: usize) -> Room {
         let state = self.state();
-        let untold = state.all.len() - state.running;
-        let free = self.most.saturating_sub(state.running);
-        let free = free.min((3 * self.most).saturating_sub(untold));
-        let mut lanes = Vec::new();
+        let most = self.free(&state);
+        let mut room = Room {
+            most,
+            lanes: Vec::new(),
+            held: false,
+        };
         let is_open = self.open.contains(queue);
         let known: Vec<_> = self.known.iter().filter(|(of, ..)| is_open || of == queue).collect();
         for priority in Priority::ALL {
             for at in 0..known.len() {
-                let (_, task, most) = known[(at + turn) % known.len()];
-                let runs = state.bodies.get(task).copied().unwrap_or(0) as usize;
-                let room = most.saturating_sub(runs).min(free);
-                if room > 0 {
+                let (_, task, bound) = known[(at + turn) % known.len()];
+                let left = state.left(task, *bound);
+                room.held |= left == 0;
+                if left.min(most) > 0 {
                     let (priority, task) = (*priority, task.clone());
-                    lanes.push(LaneRoom {
+                    room.lanes.push(LaneRoom {
                         lane: Lane { priority, task },
-                        most: u32::try_from(room).unwrap_or(u32::MAX),
+                        most: u32::try_from(left.min(most)).unwrap_or(u32::MAX),
                     });
                 }
             }
         }
-        (free, lanes)
+        room
     }
 
-    /// The names of the tasks that are known of some queues.
+    fn free(&self, state: &State) -> usize {
+        let untold = state.all.len() - state.running;
+        let free = self.most.saturating_sub(state.running);
+        free.min((3 * self.most).saturating_sub(untold))
+    }
+
+    /// The names of the tasks for which there is room.
     pub(super) fn names(&self) -> Vec<TaskName> {
-        self.known.iter().map(|(_, task, _)| task.clone()).collect()
+        let state = self.state();
+        if self.free(&state) == 0 {
+            return Vec::new();
+        }
+        let roomy = self
+            .known
+            .iter()
+            .filter(|(_, task, bound)| state.left(task, *bound) > 0);
+        roomy.map(|(_, task, _)| task.clone()).collect()
     }
 
     /// Takes new ones in.

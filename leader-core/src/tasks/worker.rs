@@ -1,5 +1,6 @@
 //! The worker: takes what it has room for, and hands the bodies to the program's runtime.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::clock::Moment;
 use crate::job::record::OnLoss;
 use crate::job::scope::{self, Scope};
 use crate::runtime::guarded::{Control, Ending, Guarded, Start, Trusted};
+use crate::store::Answer;
 use crate::store::tasks::{AwaitTasks, LaneRoom, Shard, Take, Taken};
 
 impl Trusted for Arc<Trust> {
@@ -29,56 +31,72 @@ impl Trusted for Arc<Trust> {
 /// Numbers of steps rise as long as the process lives, whatever begins anew.
 static STEPS: AtomicU64 = AtomicU64::new(0);
 
+/// How long a shard is not looked at while others have work without end; and the longest wait while some task is at its bound, because what
+/// has room only afterwards is not waited for.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Takes and runs tasks until the instance drains.
 pub(super) async fn work(desk: Desk) {
     let hub = &desk.hub;
     let shards: Vec<Shard> = hub.shards().cloned().collect();
-    // Where more may wait.
-    let mut hot = vec![true; shards.len()];
-    let mut turn = 0_usize;
+    // Where more may wait, and where some task was at its bound when that was last seen.
+    let (mut hot, mut held) = (vec![true; shards.len()], vec![false; shards.len()]);
+    let (mut turn, mut looked) = (0_usize, desk.shared.config.clock.now());
     let mut stage = hub.stage.subscribe();
+    // One at a time: a server that is asked again while it waits answers the first wait first.
+    let mut waiting: Option<Answer<'_, ()>> = None;
     while *stage.borrow_and_update() == Stage::Works {
         turn = turn.wrapping_add(1);
         let room_made = hub.attempts.room.notified();
+        let now = desk.shared.config.clock.now();
+        if now >= looked + LOOK {
+            hot.fill(true);
+            looked = now;
+        }
         let mut took = false;
         for at in (0..shards.len()).map(|at| (at + turn) % shards.len()) {
-            let (most, lanes) = hub.attempts.room(&shards[at].queue, turn);
-            if hot[at] && most > 0 && !lanes.is_empty() {
-                hot[at] = take(&desk, &shards[at], most, lanes).await;
+            let room = hub.attempts.room(&shards[at].queue, turn);
+            held[at] = room.held;
+            if hot[at] && !room.lanes.is_empty() {
+                hot[at] = take(&desk, &shards[at], room.most, room.lanes).await;
                 took = true;
             }
         }
         if took {
             continue;
         }
-        let full = shards
-            .iter()
-            .all(|shard| hub.attempts.room(&shard.queue, 0).1.is_empty());
-        if full || hot.iter().any(|hot| *hot) {
-            // Until there is room for what may wait.
-            tokio::select! {
-                () = room_made => {}
-                _ = stage.changed() => {}
-            }
-            continue;
+        let tasks = hub.attempts.names();
+        let full = tasks.is_empty();
+        let is_held = held.contains(&true);
+        if waiting.is_none() && !full {
+            let renew = desk.shared.config.timing.renew();
+            waiting = Some(desk.store.tasks().await_tasks(AwaitTasks {
+                shards: shards.clone(),
+                tasks,
+                bound: if is_held { renew.min(LOOK) } else { renew },
+            }));
         }
-        let bound = desk.shared.config.timing.renew();
-        let waits = AwaitTasks {
-            shards: shards.clone(),
-            tasks: hub.attempts.names(),
-            bound,
+        let answer = async {
+            match &mut waiting {
+                Some(waiting) if !full => waiting.await,
+                // Until there is room for what may wait.
+                _ => pending().await,
+            }
         };
-        let store = Arc::clone(&desk.store);
         tokio::select! {
-            answer = store.tasks().await_tasks(waits) => {
+            answer = answer => {
+                waiting = None;
                 if let Err(error) = answer {
                     tracing::debug!(%error, "the wait for tasks was broken off");
                     tokio::time::sleep(desk.shared.config.timing.retry()).await;
                 }
+                hot.fill(true);
+            }
+            () = room_made, if is_held || full => {
+                hot.iter_mut().zip(&held).for_each(|(hot, held)| *hot |= *held);
             }
             _ = stage.changed() => {}
         }
-        hot.fill(true);
     }
 }
 
