@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leader_core::__private::TaskRecord;
-use leader_core::{PayloadOf, Priority, TaskHandler, TaskQuery, TaskStatus};
+use leader_core::{PayloadOf, Priority, TaskHandler, TaskQuery, TaskStatus, Timing};
+use tokio::time::Instant;
 
 use crate::stage::{Door, Ground, Order, QUEUE, Stage, comes_to, counts, ms, order, tasks};
 
@@ -15,6 +16,9 @@ on_each_store!(
     another_queue_is_served_by_those_that_have_it,
     the_high_come_first,
     no_more_run_at_once_than_may,
+    a_place_that_is_free_again_is_taken_at_once,
+    a_task_at_its_bound_holds_no_other_up,
+    a_queue_without_end_holds_no_other_up,
     who_does_not_campaign_works_all_the_same,
 );
 
@@ -197,6 +201,96 @@ async fn no_more_run_at_once_than_may(ground: Ground) {
     counts(&tasks, "all are done", |figures| figures.counts.done == 100).await;
     assert_eq!((all.most(), brief.most()), (5, 2));
     b.shutdown().await;
+    a.shutdown().await;
+}
+
+/// Of a task that may run twice at once many wait: nothing else wakes the worker than the end of one.
+async fn a_place_that_is_free_again_is_taken_at_once(ground: Ground) {
+    const ALL: u64 = 80;
+    let stage = Stage::new();
+    stage.part("short", |_, _| async {
+        tokio::time::sleep(ms(5)).await;
+        Ok(())
+    });
+    let a = ground
+        .instance("a", &stage)
+        .tasks(|tasks| tasks.work(false))
+        .await
+        .unwrap();
+    let tasks = a.tasks();
+    let orders = (0..ALL).map(|number| order("short", number));
+    tasks.enqueue_many::<tasks::brief, _>(orders).await.unwrap();
+    counts(&tasks, "all are dispatched", |figures| figures.dispatched == ALL).await;
+    // Renewals are far apart, so that none of them helps.
+    let b = ground
+        .instance("b", &stage)
+        .timing(Timing::from_ttl(Duration::from_secs(20)));
+    let b = b.campaign(false).await.unwrap();
+    let began = Instant::now();
+    counts(&tasks, "all are done", |figures| figures.counts.done == ALL).await;
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    b.shutdown().await;
+    a.shutdown().await;
+}
+
+/// One that runs for long, and of which more wait, in a queue of its own: those of the other queue go on.
+async fn a_task_at_its_bound_holds_no_other_up(ground: Ground) {
+    let stage = Stage::new();
+    let door = Door::shut();
+    let at = door.clone();
+    stage.part("door", move |_, _| {
+        let at = at.clone();
+        async move {
+            at.pass().await;
+            Ok(())
+        }
+    });
+    // Renewals are far apart, so that none of them helps.
+    let a = ground
+        .instance("a", &stage)
+        .timing(Timing::from_ttl(Duration::from_secs(20)));
+    let a = a.await.unwrap();
+    let tasks = a.tasks();
+    let singles = (0..3).map(|number| order("door", number));
+    tasks.enqueue_many::<tasks::single, _>(singles).await.unwrap();
+    stage.has_played(1).await;
+    let began = Instant::now();
+    for number in 10..30 {
+        tasks.enqueue::<tasks::act>(&order("", number)).await.unwrap();
+        counts(&tasks, "it is done", |figures| figures.counts.done == number - 9).await;
+    }
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    assert_eq!(stage.played().len(), 21);
+    door.open();
+    stage.has_played(23).await;
+    a.shutdown().await;
+}
+
+async fn a_queue_without_end_holds_no_other_up(ground: Ground) {
+    const ALL: u64 = 4_000;
+    let stage = Stage::new();
+    stage.part("slow", |_, _| async {
+        tokio::time::sleep(ms(5)).await;
+        Ok(())
+    });
+    let a = ground
+        .instance("a", &stage)
+        .tasks(|tasks| tasks.concurrency(2))
+        .await
+        .unwrap();
+    let tasks = a.tasks();
+    let orders = (0..ALL).map(|number| order("slow", number));
+    tasks.enqueue_many::<tasks::act, _>(orders).await.unwrap();
+    stage.has_played(10).await;
+    let began = Instant::now();
+    let id = tasks.enqueue::<tasks::single>(&order("", ALL)).await.unwrap().id;
+    comes_to(&tasks, &id, TaskStatus::Done).await;
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let figures = tasks.figures(QUEUE).await.unwrap();
+    assert!(figures.backlog() > 0, "the other queue has ended before: {figures:?}");
     a.shutdown().await;
 }
 

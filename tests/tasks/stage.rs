@@ -345,4 +345,15 @@ pub(crate) mod tasks {
     ) -> Result<(), String> {
         stage.play(order, task, whose.0).await
     }
+
+    /// Of a queue of its own, one at a time.
+    #[task(queue = "single", retries = 0, concurrency = 1)]
+    pub(crate) async fn single(
+        order: Order,
+        task: Task,
+        State(stage): State<Stage>,
+        State(whose): State<Whose>,
+    ) -> Result<(), String> {
+        stage.play(order, task, whose.0).await
+    }
 }
