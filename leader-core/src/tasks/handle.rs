@@ -253,11 +253,13 @@ impl Tasks {
         Ok(all)
     }
 
-    /// The queues of this instance, by name: those of its tasks, and those that it was given.
+    /// The queues of this instance, by name, with the number of their parts: those of its tasks, and those that it was given.
     #[must_use]
     pub fn queues(&self) -> BTreeMap<String, usize> {
         let queues = self.hub.settings.queues.keys();
-        let shards = |queue: &QueueName| self.hub.routes().shards(queue).len();
+        // Until a task is stored here, as many as were found at the start.
+        let begun = |queue: &QueueName| self.hub.shards().filter(|shard| shard.queue == *queue).count();
+        let shards = |queue: &QueueName| self.hub.routes().shards(queue).len().max(begun(queue));
         queues.map(|queue| (queue.to_string(), shards(queue))).collect()
     }
 
