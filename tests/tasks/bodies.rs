@@ -1,6 +1,5 @@
 //! Bodies that end badly, and what is never stored.
 
-use std::future::pending;
 use std::time::Duration;
 
 use leader_core::{EnqueueError, PayloadOf, Ran, TaskNews, TaskStatus};
@@ -21,8 +20,8 @@ async fn a_body_that_takes_too_long_is_dropped(ground: Ground) {
     stage.part("hang", move |_, _| {
         let held = held.clone();
         async move {
-            let _held = held;
-            pending().await
+            held.hang().await;
+            Ok(())
         }
     });
     let a = ground.instance("a", &stage).await.unwrap();

@@ -27,8 +27,7 @@ async fn what_a_killed_worker_had_is_taken_over(ground: Ground) {
         let held = held.clone();
         async move {
             if task.attempt() == 1 {
-                let _held = held;
-                pending::<()>().await;
+                held.hang().await;
             }
             Ok(())
         }

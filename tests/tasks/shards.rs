@@ -140,7 +140,7 @@ async fn another_number_of_parts_loses_nothing(ground: Ground) {
     })
     .await;
     let numbers: Vec<_> = stage.played().into_iter().map(|played| played.number).collect();
-    assert_eq!((numbers.len(), BTreeSet::from_iter(numbers).len()), (60, 60));
+    assert_eq!((numbers.len(), numbers.iter().collect::<BTreeSet<_>>().len()), (60, 60));
     // What is done has given its key back, whatever part it was in.
     let again = tasks.enqueue_many_unique::<tasks::act, _>(keyed(0..60)).await.unwrap();
     assert!(again.iter().all(|one| one.is_new), "{again:?}");
@@ -240,7 +240,7 @@ async fn a_dispatcher_that_steps_down_loses_nothing(ground: Ground) {
     let numbers: Vec<_> = stage.played().into_iter().map(|played| played.number).collect();
     assert_eq!(
         numbers.len(),
-        BTreeSet::from_iter(numbers.iter().copied()).len(),
+        numbers.iter().collect::<BTreeSet<_>>().len(),
         "one ran twice"
     );
     assert_eq!(numbers.len(), usize::try_from(ALL).unwrap());

@@ -297,6 +297,11 @@ impl News {
 pub(crate) struct Mark(Arc<()>);
 
 impl Mark {
+    /// Never ends, and keeps this copy until then.
+    pub(crate) async fn hang(self) {
+        std::future::pending::<()>().await;
+    }
+
     /// Waits until there is no other copy of it.
     pub(crate) async fn is_alone(&self, what: &str) {
         eventually(SOON, what, async || Arc::strong_count(&self.0) == 1).await;

@@ -1,6 +1,5 @@
 //! The end of an instance: what runs ends or is handed back, and nothing new begins.
 
-use std::future::pending;
 use std::time::Duration;
 
 use leader_core::{EnqueueError, Ran, TaskError, TaskStatus};
@@ -36,8 +35,7 @@ async fn what_does_not_end_in_the_drain_is_handed_back(ground: Ground) {
         let held = held.clone();
         async move {
             if task.attempt() == 1 {
-                let _held = held;
-                pending::<()>().await;
+                held.hang().await;
             }
             Ok(())
         }
