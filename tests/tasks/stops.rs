@@ -5,11 +5,12 @@ use std::time::Duration;
 use leader_core::{EnqueueError, Ran, TaskError, TaskStatus};
 use tokio::time::Instant;
 
-use crate::stage::{GROUP, Ground, Mark, QUEUE, Stage, TTL, comes_to, counts, leads, ms, order, tasks};
+use crate::stage::{GROUP, Ground, Mark, QUEUE, SOON, Stage, TTL, comes_to, counts, leads, ms, order, tasks};
 
 on_each_store!(
     what_does_not_end_in_the_drain_is_handed_back,
     nothing_is_stored_after_the_end,
+    enqueueing_that_meets_the_end_is_answered,
     what_waits_outlives_the_fleet,
 );
 
@@ -113,6 +114,40 @@ async fn nothing_is_stored_after_the_end(ground: Ground) {
     assert!(matches!(tasks.figures(QUEUE).await, Err(TaskError::Stopped)));
     let figures = b.tasks().figures(QUEUE).await.unwrap();
     assert_eq!((figures.counts.enqueued, figures.pending), (1, 1));
+    b.shutdown().await;
+}
+
+async fn enqueueing_that_meets_the_end_is_answered(ground: Ground) {
+    let stage = Stage::new();
+    let a = ground.instance("a", &stage).await.unwrap();
+    let b = ground
+        .instance("b", &stage)
+        .tasks(|tasks| tasks.work(false))
+        .await
+        .unwrap();
+    let mut stored = tokio::task::JoinSet::new();
+    for number in 0..20 {
+        let tasks = a.tasks();
+        // Until it is refused.
+        stored.spawn(async move {
+            let mut ids = Vec::new();
+            loop {
+                match tasks.enqueue::<tasks::act>(&order("", number)).after(TTL * 100).await {
+                    Ok(one) => ids.push(one.id),
+                    Err(EnqueueError::Stopped) => return ids,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+    }
+    counts(&b.tasks(), "some are stored", |figures| figures.pending > 100).await;
+    a.shutdown().await;
+    let stored = tokio::time::timeout(SOON, stored.join_all()).await;
+    let stored: Vec<_> = stored.expect("every call is answered").into_iter().flatten().collect();
+    for id in &stored {
+        let task = b.tasks().get(id).await.unwrap();
+        assert!(task.is_some(), "`{id}` was said to be stored");
+    }
     b.shutdown().await;
 }
 
