@@ -95,18 +95,37 @@ impl Hub {
         self.bells.get(&shard.group()).map(|(_, bell)| bell)
     }
 
-    /// Gives an order, and the answer to it; `None` when the instance has stopped.
-    pub(super) async fn order<T>(&self, order: Order, answer: oneshot::Receiver<T>) -> Option<T> {
+    /// Gives an order; `false` when the instance has stopped.
+    pub(super) fn give(&self, order: Order) -> bool {
         if self.over.is_cancelled() {
-            return None;
+            return false;
         }
         self.ordered.fetch_add(1, Ordering::SeqCst);
         // The receiver lives beside it.
         let _ = self.orders.send(order);
-        tokio::select! {
-            biased;
-            answer = answer => answer.ok(),
-            () = self.over.cancelled() => None,
+        true
+    }
+
+    /// Gives an order, and the answer to it; `None` when the instance has stopped.
+    pub(super) fn order<T>(
+        &self,
+        order: Order,
+        answer: oneshot::Receiver<T>,
+    ) -> impl Future<Output = Option<T>> + Send + use<T>
+    where
+        T: Send,
+    {
+        let given = self.give(order);
+        let over = self.over.clone();
+        async move {
+            if !given {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                answer = answer => answer.ok(),
+                () = over.cancelled() => None,
+            }
         }
     }
 

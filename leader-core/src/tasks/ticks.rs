@@ -59,31 +59,31 @@ impl Hub {
         run: &HandedOver,
     ) -> Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>> {
         let (done, answer) = oneshot::channel();
-        let given = self.queue_of(run).is_some_and(|(queue, task)| {
-            let task = NewTask {
-                key: key_of(&run.job, run.tick, run.origin),
-                lane: Lane {
-                    priority: Priority::Normal,
-                    task,
-                },
-                due: Due::After(Duration::ZERO),
-                unique: None,
-                once: true,
-                payload: "null".into(),
-            };
-            self.order(Order {
-                queue,
-                tasks: vec![task],
-                kind: OrderKind::Store(done),
-            })
-        });
+        let Some((queue, task)) = self.queue_of(run) else {
+            let text = format!("no queue of this instance runs the ticks of `{}`", run.job);
+            return Box::pin(std::future::ready(Err(JobError::new(text))));
+        };
+        let task = NewTask {
+            key: key_of(&run.job, run.tick, run.origin),
+            lane: Lane {
+                priority: Priority::Normal,
+                task,
+            },
+            due: Due::After(Duration::ZERO),
+            unique: None,
+            once: true,
+            payload: "null".into(),
+        };
+        let order = Order {
+            queue,
+            tasks: vec![task],
+            kind: OrderKind::Store(done),
+        };
+        let answer = self.order(order, answer);
         Box::pin(async move {
-            if !given {
-                return Err(JobError::new("the instance stops, and hands no tick over any more"));
-            }
             match answer.await {
-                Ok(stored) => stored.map(drop).map_err(JobError::new),
-                Err(_) => Err(JobError::new(
+                Some(stored) => stored.map(drop).map_err(JobError::new),
+                None => Err(JobError::new(
                     "the instance has stopped, and it is not known whether the tick was handed over",
                 )),
             }
@@ -94,7 +94,7 @@ impl Hub {
     pub(super) fn forget_tick(&self, run: &HandedOver) {
         if let Some((queue, _)) = self.queue_of(run) {
             let key = key_of(&run.job, run.tick, run.origin);
-            self.order(Order {
+            self.give(Order {
                 queue,
                 tasks: Vec::new(),
                 kind: OrderKind::Forget(key),
