@@ -40,6 +40,9 @@ pub(crate) trait Companion: Any + fmt::Debug + Send + Sync {
     /// The instance has ended, be it by a kill: what still runs is dropped at its next poll, and nothing of it is told.
     fn end(&self);
 
+    /// Whether the store knows how everything has ended that ran: what is dropped at the end of a drain has to be told, too.
+    fn has_told(&self) -> bool;
+
     /// Whether nothing is under way.
     fn is_idle(&self) -> bool;
 

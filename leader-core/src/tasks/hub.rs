@@ -195,6 +195,10 @@ impl Companion for Hub {
         self.attempts.end_all();
     }
 
+    fn has_told(&self) -> bool {
+        self.attempts.is_empty()
+    }
+
     fn is_idle(&self) -> bool {
         self.attempts.is_empty() && self.ordered.load(Ordering::SeqCst) == 0
     }

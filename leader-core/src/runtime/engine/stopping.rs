@@ -49,9 +49,10 @@ impl Engine {
         // The program's hooks are waited for as long as bodies are, and no lease is held for them.
         let hooks_over = drained || self.shared.hooks.are_idle();
         let companion = self.shared.config.companion.as_ref();
-        let hooks_over = hooks_over && (drained || companion.is_none_or(|companion| companion.is_idle()));
+        let told = companion.is_none_or(|companion| companion.has_told() && (drained || companion.is_idle()));
         // A sign of life under way would come after the leave, and bring the line back.
         let quiet = hooks_over
+            && told
             && self.groups.iter().all(|group| group.election.is_stopped())
             && self.runs.is_quiet()
             && self.roster.is_still();

@@ -74,9 +74,14 @@ impl Tasks {
             && *heard + silence <= time.moment
         {
             let key = Arc::clone(key);
-            time.grows();
             let cancel = self.all.get(&key).and_then(|task| task.running());
             let cancel = cancel.is_some_and(|running| running.cancel);
+            if cancel {
+                // What shall end needs no memory for that.
+                time.frees();
+            } else {
+                time.grows();
+            }
             let Some(attempt) = self.part(&key, Ran::Lost, SILENT.to_owned(), time) else {
                 // An attempt that is heard of is under way.
                 break;

@@ -1,4 +1,5 @@
-//! Reads the answers of the scripts of tasks; anything unexpected is a protocol error, never a guess.
+//! Reads the answers of the scripts of tasks; anything unexpected is a protocol error, never a guess. One task of which nothing can be read is
+//! passed over: it is nobody's, and stands in no other's way.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -89,14 +90,14 @@ pub(super) fn dispatched(value: Value) -> Result<DispatchReply, StoreError> {
         return Err(odd("answer to a dispatcher"));
     }
     let one = |words: &[String]| match words {
-        [key, at, attempt, holder, dead] => Ok(LostAttempt {
+        [key, at, attempt, holder, dead] => Some(LostAttempt {
             key: key.clone(),
-            lane: lane(at)?,
-            attempt: small(attempt)?,
+            lane: lane(at).ok()?,
+            attempt: small(attempt).ok()?,
             holder: Holder::from_store(holder),
             dead: !dead.is_empty(),
         }),
-        _ => Err(odd("lost attempt")),
+        _ => None,
     };
     Ok(DispatchReply::Yours(Moves {
         now: instant(now)?,
@@ -105,7 +106,7 @@ pub(super) fn dispatched(value: Value) -> Result<DispatchReply, StoreError> {
         next: some(next, instant)?,
         full: !full.is_empty(),
         silent_at: some(silent_at, instant)?,
-        lost: lost.chunks(5).map(one).collect::<Result<_, _>>()?,
+        lost: lost.chunks(5).filter_map(one).collect(),
     }))
 }
 
@@ -117,7 +118,8 @@ pub(super) fn taken(value: Value) -> Result<TakeReply, StoreError> {
         let (Some(numbers), Some(record)) = (told.next(), told.next()) else {
             return Err(odd("answer to a worker"));
         };
-        taken.push(one_taken(key, &numbers, &record)?);
+        // Where it cannot be read nobody will be heard of it, and it is found to be lost.
+        taken.extend(one_taken(key, &numbers, &record).ok());
     }
     let more = !more.is_empty();
     Ok(TakeReply { taken, more })
@@ -197,9 +199,6 @@ pub(super) fn read(value: Value, keys: &[String]) -> Result<Vec<Option<StoredTas
     }
     let one = |(value, key): (Value, &String)| {
         let told = texts(value)?;
-        if told.is_empty() {
-            return Ok(None);
-        }
         let [
             word,
             at,
@@ -216,7 +215,7 @@ pub(super) fn read(value: Value, keys: &[String]) -> Result<Vec<Option<StoredTas
         else {
             return Err(odd(&format!("task `{key}`")));
         };
-        Ok(Some(StoredTask {
+        Ok::<_, StoreError>(StoredTask {
             key: key.clone(),
             lane: lane(at)?,
             status: status(word)?,
@@ -226,11 +225,11 @@ pub(super) fn read(value: Value, keys: &[String]) -> Result<Vec<Option<StoredTas
             unique: own(unique),
             attempts: small(attempts)?,
             running: some(runs, under_way)?,
-            history: lines(history)?,
+            history: lines(history),
             payload: (!carries.is_empty()).then(|| Arc::from(payload.as_str())),
-        }))
+        })
     };
-    all.into_iter().zip(keys).map(one).collect()
+    Ok(all.into_iter().zip(keys).map(|told| one(told).ok()).collect())
 }
 
 fn under_way(text: &str) -> Result<RunningAttempt, StoreError> {
@@ -247,25 +246,23 @@ fn under_way(text: &str) -> Result<RunningAttempt, StoreError> {
 }
 
 /// The attempts that have ended, a line each behind an empty one.
-pub(super) fn lines(history: &str) -> Result<Vec<PastAttempt>, StoreError> {
+pub(super) fn lines(history: &str) -> Vec<PastAttempt> {
     let one = |line: &str| {
-        let broken = || odd(&format!("attempt `{line}`"));
         let mut words = line.splitn(7, ' ');
-        let mut word = || words.next().ok_or_else(broken);
+        let mut word = || words.next();
         let (attempt, fence, began, ended) = (word()?, word()?, word()?, word()?);
         let (how, holder, error) = (word()?, word()?, word()?);
-        let ran = Ran::ALL.iter().find(|ran| ran.as_str() == how).ok_or_else(broken)?;
-        Ok(PastAttempt {
-            attempt: small(attempt)?,
-            fence: number(fence)?,
+        Some(PastAttempt {
+            attempt: small(attempt).ok()?,
+            fence: number(fence).ok()?,
             holder: Holder::from_store(holder),
-            began: instant(began)?,
-            ended: instant(ended)?,
-            ran: *ran,
+            began: instant(began).ok()?,
+            ended: instant(ended).ok()?,
+            ran: *Ran::ALL.iter().find(|ran| ran.as_str() == how)?,
             error: several_lines(error),
         })
     };
-    history.split('\n').skip(1).map(one).collect()
+    history.split('\n').skip(1).filter_map(one).collect()
 }
 
 fn several_lines(error: &str) -> String {
@@ -308,11 +305,13 @@ pub(super) fn figures(value: Value) -> Result<ShardFigures, StoreError> {
     for pair in counts.chunks_exact(2) {
         // One of a newer version is passed over.
         if let Some(place) = count_of(&mut read.counts, &pair[0]) {
-            *place = number(&pair[1])?;
+            *place = number(&pair[1]).unwrap_or_default();
         }
     }
     for pair in unfinished.chunks_exact(2) {
-        read.unfinished.insert(small(&pair[0])?, number(&pair[1])?);
+        if let (Ok(generation), Ok(count)) = (small(&pair[0]), number(&pair[1])) {
+            read.unfinished.insert(generation, count);
+        }
     }
     Ok(read)
 }

@@ -9,9 +9,14 @@ if not record then
   return status and { 'not', status } or { 'unknown' }
 end
 local lane, created, due, generation, unique = read_head(record)
+look_at_keys({ 'attempts', 'cancels', 'unique', 'unfinished' }, { 'running', 'lanes', 'dead' })
+if not lane then
+  forget(task)
+  return { 'unknown' }
+end
 local s = read_state(call('HGET', attempts, task) or '')
 due = tonumber(s and s.due ~= '-' and s.due or due)
-local waits = call('ZSCORE', bucket(lane, due), task)
+local waits = own('ZSCORE', bucket(lane, due), task)
 local status = waits and (s and s.attempt ~= '0' and 'failed' or 'pending') or 'dispatched'
 if s and s.status == 'r' then
   status = 'running'
@@ -38,7 +43,7 @@ if what == 'cancel' then
     -- What is read is taken out at once: its entry is among those that wait, of which there are not too many.
     local stream, from = prefix .. 'stream:' .. lane, '-'
     repeat
-      local some = call('XRANGE', stream, from, '+', 'COUNT', '1000')
+      local some = own('XRANGE', stream, from, '+', 'COUNT', '1000')
       for _, one in ipairs(some) do
         if one[2][2] == task then
           call('XDEL', stream, one[1])
@@ -67,7 +72,7 @@ if what == 'reschedule' then
     at = now + at
   end
 elseif status == 'dead' then
-  local other = unique ~= '' and call('HGET', prefix .. 'unique', unique)
+  local other = unique ~= '' and holder_of(unique)
   if other and other ~= task then
     return { 'unique', other }
   end

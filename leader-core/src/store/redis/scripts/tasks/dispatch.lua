@@ -7,16 +7,26 @@
 if redis.pcall('GET', KEYS[2]) ~= ARGV[1] or call('HGET', KEYS[3], 'term') ~= ARGV[2] then
   return { 'not_yours' }
 end
+look_at_keys({ 'tasks', 'attempts', 'cancels', 'unique', 'unfinished' }, { 'running', 'lanes', 'dead' })
 local most, room, silence = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local answer = { 'yours', now_text }
 
 if tonumber(ARGV[6]) >= silence then
   for _, task in ipairs(call('ZRANGE', running, '-inf', text_of(now - silence), 'BYSCORE', 'LIMIT', '0', '100')) do
     local s, record = read_state(call('HGET', attempts, task) or ''), call('HGET', tasks, task)
-    if not (s and s.status == 'r' and record) then
+    local lane, _, _, generation, unique = read_head(record or '')
+    if not lane then
+      forget(task)
+    elseif not s then
+      -- Of its attempt nothing can be read, nor will it be heard of: there is to be another.
+      s = new_state(record)
+      s.due = now_text
+      call('HSET', attempts, task, write_state(s))
+      wait(lane, task, now)
+      call('ZREM', running, task)
+    elseif s.status ~= 'r' then
       call('ZREM', running, task)
     else
-      local lane, _, _, generation, unique = read_head(record)
       add_history(s, 'lost', 'the worker fell silent')
       s.losses = text_of(s.losses + 1)
       local dead, cancelled = tonumber(s.losses) > tonumber(ARGV[7]), call('HEXISTS', prefix .. 'cancels', task) == 1
@@ -57,21 +67,21 @@ local due_lanes = call('ZRANGE', prefix .. 'lanes', '-inf', now_text, 'BYSCORE')
 table.sort(due_lanes)
 for _, lane in ipairs(due_lanes) do
   local stream, minutes = prefix .. 'stream:' .. lane, prefix .. 'minutes:' .. lane
-  local free = room - call('XLEN', stream)
+  local free = room - own('XLEN', stream)
   local of_lane, first = 0, nil
   while of_lane < free and moved < most do
-    local minute = call('ZRANGE', minutes, '0', '0')[1]
+    local minute = own('ZRANGE', minutes, '0', '0')[1]
     if not minute then
       break
     end
     local waiting = prefix .. 'due:' .. lane .. ':' .. minute
     local wanted = math.min(free - of_lane, most - moved)
     local some
-    if (tonumber(minute) + 1) * 60000 <= now then
+    if ((tonumber(minute) or 0) + 1) * 60000 <= now then
       -- All of a minute that is over are due; by rank is cheaper than by time.
-      some = call('ZRANGE', waiting, '0', text_of(wanted - 1))
+      some = own('ZRANGE', waiting, '0', text_of(wanted - 1))
     else
-      some = call('ZRANGE', waiting, '-inf', now_text, 'BYSCORE', 'LIMIT', '0', text_of(wanted))
+      some = own('ZRANGE', waiting, '-inf', now_text, 'BYSCORE', 'LIMIT', '0', text_of(wanted))
     end
     if #some == 0 then
       if call('EXISTS', waiting) == 1 then
@@ -103,7 +113,7 @@ for _, lane in ipairs(due_lanes) do
     sooner(due)
   end
   if of_lane > 0 then
-    call('SADD', prefix .. 'seen', lane)
+    own('SADD', prefix .. 'seen', lane)
     ring(lane, of_lane)
   end
 end
@@ -113,42 +123,37 @@ end
 sooner(tonumber(call('ZRANGE', prefix .. 'lanes', '(' .. now_text, '+inf', 'BYSCORE', 'LIMIT', '0', '1', 'WITHSCORES')[2]))
 
 -- What has ended goes when the newest of its part is too old. A part that has grown for a tenth of that time grows no longer.
-local parts = call('HMGET', prefix .. 'ended', 'first', 'last')
-local first, last = tonumber(parts[1]) or 1, tonumber(parts[2]) or 1
-if ARGV[8] == '0' or call('EXISTS', prefix .. 'ended:' .. last) == 1 or first < last then
+local e = parts_of_ended()
+local length = own('HLEN', part_of(e.last))
+if length > 0 or e.first < e.last then
   local kept_for = ARGV[8] == '0' and 0 or tonumber(ARGV[9])
-  local since = tonumber(call('HGET', prefix .. 'ended', 't' .. last) or nil)
+  local since = number_of(call('HGET', prefix .. 'ended', 't' .. text_of(e.last)))
   if not since then
-    redis.pcall('HSET', prefix .. 'ended', 't' .. last, now_text)
+    redis.pcall('HSET', prefix .. 'ended', 't' .. text_of(e.last), now_text)
     since = now
   end
-  if now - since >= kept_for / 10 and call('EXISTS', prefix .. 'ended:' .. last) == 1 then
-    last = last + 1
-    redis.pcall('HSET', prefix .. 'ended', 'last', last, 't' .. last, now_text)
+  if length > 0 and now - since >= kept_for / 10 then
+    close_part(e, length)
   end
   -- The next part was begun when this one had its last.
-  while first < last and now - tonumber(call('HGET', prefix .. 'ended', 't' .. first + 1) or 0) >= kept_for do
-    call('UNLINK', prefix .. 'ended:' .. first)
-    call('HDEL', prefix .. 'ended', 't' .. first)
-    first = first + 1
-    call('HSET', prefix .. 'ended', 'first', first)
+  while e.first < e.last and now - (number_of(call('HGET', prefix .. 'ended', 't' .. text_of(e.first + 1))) or 0) >= kept_for do
+    drop_part(e)
   end
 end
 local dead = prefix .. 'dead'
-local over = math.min(1000, call('ZCARD', dead) - tonumber(ARGV[10]))
-local gone = over > 0 and call('ZRANGE', dead, '0', text_of(over - 1)) or {}
-if #gone == 0 then
-  gone = call('ZRANGE', dead, '-inf', text_of(now - tonumber(ARGV[11])), 'BYSCORE', 'LIMIT', '0', '1000')
-end
+-- The oldest of them: those that are too many, and those that are too old.
+local over = math.max(call('ZCARD', dead) - tonumber(ARGV[10]), call('ZCOUNT', dead, '-inf', text_of(now - tonumber(ARGV[11]))))
+local gone = over > 0 and call('ZRANGE', dead, '0', text_of(math.min(1000, over) - 1)) or {}
 if #gone > 0 then
   call('ZREM', dead, unpack(gone))
   call('HDEL', tasks, unpack(gone))
   call('HDEL', attempts, unpack(gone))
+  forget_ended(gone)
 end
 
 local silent = call('ZRANGE', running, '0', '0', 'WITHSCORES')[2]
 local function told(at)
-  return at and text_of(at) or ''
+  return at and instant_of(at) or ''
 end
 local head = { text_of(moved), told(first_due), told(next_due), full and '1' or '', told(silent and tonumber(silent) + silence) }
 for i = #head, 1, -1 do

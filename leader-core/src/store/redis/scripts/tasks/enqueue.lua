@@ -3,7 +3,11 @@
 --       ms, unique key or '', '1' where it is stored once or '', what it carries
 -- Gives: 'stored', the time in ms, and for each task the one that is there instead or ''; or 'moved' and the newest generation
 local generation = tonumber(ARGV[1])
-local known = tonumber(call('GET', prefix .. 'generation')) or 0
+local known = number_of(call('GET', prefix .. 'generation')) or 0
+if known > 4294967295 then
+  -- No queue has had so many: it is nobody's.
+  known = 0
+end
 if generation < known then
   return { 'moved', text_of(known) }
 end
@@ -11,8 +15,7 @@ if generation > known then
   call('SET', prefix .. 'generation', ARGV[1])
 end
 local answer = { 'stored', now_text }
-local said = call('HGET', prefix .. 'producers', ARGV[2]) or ''
-local last = tonumber(match(said, '^%d+'))
+local last, said = read_said('producers', ARGV[2])
 if last and tonumber(ARGV[3]) <= last then
   for _ = 6, #ARGV, 6 do
     answer[#answer + 1] = ''
@@ -27,14 +30,15 @@ if last and tonumber(ARGV[3]) <= last then
   end
   return answer
 end
+look_at_keys({ 'tasks', 'unique', 'once', 'unfinished' }, {})
+local before = earliest()
+call('HSET', prefix .. 'producers', ARGV[2], ARGV[3] .. ' ' .. now_text)
 if not last then
   forget_gone('producers')
 end
-call('HSET', prefix .. 'producers', ARGV[2], ARGV[3] .. ' ' .. now_text)
 if #ARGV < 6 then
   return answer
 end
-local before = earliest()
 -- What waits together is written together.
 local minutes, added, firsts, stored = {}, {}, {}, 0
 for i = 6, #ARGV, 6 do
@@ -44,7 +48,7 @@ for i = 6, #ARGV, 6 do
     at = now + at
   end
   local instead = ''
-  local other = unique ~= '' and call('HGET', prefix .. 'unique', unique)
+  local other = unique ~= '' and holder_of(unique)
   if other and other ~= task then
     instead = other
   elseif once ~= '' and call('HEXISTS', prefix .. 'once', task) == 1 then
@@ -86,10 +90,10 @@ if others then
 end
 if stored > 0 then
   for name, waiting in pairs(minutes) do
-    call('ZADD', prefix .. 'due:' .. name, unpack(waiting))
+    own('ZADD', prefix .. 'due:' .. name, unpack(waiting))
   end
   for lane, of_lane in pairs(added) do
-    call('ZADD', prefix .. 'minutes:' .. lane, unpack(of_lane))
+    own('ZADD', prefix .. 'minutes:' .. lane, unpack(of_lane))
     call('ZADD', prefix .. 'lanes', 'LT', text_of(firsts[lane]), lane)
   end
   count('enqueued', stored)

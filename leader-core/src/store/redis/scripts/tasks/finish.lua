@@ -25,6 +25,7 @@ if #names == 0 then
 end
 -- Changes nothing, and needs no memory: a server that has none lets a script finish what it has begun.
 call('PERSIST', running)
+look_at_keys({ 'tasks', 'unique', 'unfinished' }, { 'running', 'dead' })
 local states = call('HMGET', attempts, unpack(names))
 local before = earliest()
 local asked = call('HLEN', prefix .. 'cancels') > 0
@@ -39,27 +40,28 @@ for n = 1, #names do
   local task, fence, state = names[n], fences[n], states[n]
   -- Of a running attempt the fence is the third word.
   local at = state and string.byte(state) == 114 and string.find(state, fence, 4, true)
-  if at and at < 16 and not told[task] then
+  local how = at and at < 16 and not told[task] and (rest[n] and ARGV[rest[n]] or 'done')
+  -- Of one that is nobody's nothing can be written on.
+  local s = how and how ~= 'done' and read_state(state)
+  if how == 'done' or s then
     told[task] = fence
     if heads[n] ~= last_head then
       last_head = heads[n]
       lane, generation, unique = match(last_head, '^(%S+) (%d+) (.*)$')
     end
-    local how = rest[n] and ARGV[rest[n]]
     local finished = true
     if asked then
-      if how and how ~= 'cancelled' and call('HEXISTS', prefix .. 'cancels', task) == 1 then
+      if how ~= 'done' and how ~= 'cancelled' and call('HEXISTS', prefix .. 'cancels', task) == 1 then
         how = how == 'back' and 'cancelled' or how .. ' cancelled'
       end
       call('HDEL', prefix .. 'cancels', task)
     end
-    if not how then
+    if how == 'done' then
       done = done + 1
       over[#over + 1] = task
       ended[#ended + 1] = task
       ended[#ended + 1] = done_head .. state
     else
-      local s = read_state(state)
       local failed = match(how, '^retry') or match(how, '^bury')
       add_history(s, failed and not match(how, ' ') and ARGV[rest[n] + 2] or 'cancelled', failed and not match(how, ' ') and ARGV[rest[n] + 3] or '')
       call('ZREM', running, task)
@@ -108,9 +110,9 @@ for n = 1, #names do
     -- One that was found to be lost has been given up: its worker told nothing before.
     local told_fence, ran = match(s and s.history or '', '\n%d+( %d+ )%d+ %d+ (%S+)[^\n]*$')
     local known = s and told_fence == fence and ran ~= 'lost'
-    if s and s.status == 'r' then
-      -- Its last attempt is under way; or it is done, and kept as it ran.
-      known = not state and ' ' .. s.fence .. ' ' == fence
+    if s and s.status == 'r' and not state then
+      -- It is done, and kept as it ran.
+      known = ' ' .. s.fence .. ' ' == fence
     end
     answer[n] = known and 'taken' or 'late'
     if not known then

@@ -15,13 +15,13 @@ if status == 'pending' or status == 'failed' then
   for _, lane in ipairs(lanes) do
     if is_named(lane) and (not from_lane or lane >= from_lane) then
       local same_lane = lane == from_lane
-      local minutes = call('ZRANGE', prefix .. 'minutes:' .. lane, same_lane and from_minute or '-inf', '+inf', 'BYSCORE', 'LIMIT', '0', '1000')
+      local minutes = own('ZRANGE', prefix .. 'minutes:' .. lane, same_lane and from_minute or '-inf', '+inf', 'BYSCORE', 'LIMIT', '0', '1000')
       for i, minute in ipairs(minutes) do
         local skipped = same_lane and minute == from_minute and tonumber(told) or 0
-        if before ~= '' and tonumber(minute) * 60000 >= tonumber(before) then
+        if before ~= '' and (tonumber(minute) or 0) * 60000 >= tonumber(before) then
           break
         end
-        local some = call('ZRANGE', prefix .. 'due:' .. lane .. ':' .. minute, text_of(skipped), text_of(skipped + left - 1))
+        local some = own('ZRANGE', prefix .. 'due:' .. lane .. ':' .. minute, text_of(skipped), text_of(skipped + left - 1))
         for _, task in ipairs(some) do
           answer[#answer + 1] = task
         end
@@ -35,10 +35,13 @@ if status == 'pending' or status == 'failed' then
   end
 elseif status == 'dispatched' then
   local from_lane, entry = match(after, '^(%S+) (%S+)$')
-  for _, lane in ipairs(call('SORT', prefix .. 'seen', 'ALPHA')) do
+  -- Not SORT, which counts as a write: a server without memory refuses it.
+  local lanes = own('SMEMBERS', prefix .. 'seen')
+  table.sort(lanes)
+  for _, lane in ipairs(lanes) do
     if is_named(lane) and (not from_lane or lane >= from_lane) then
       local start = lane == from_lane and '(' .. entry or '-'
-      local some = call('XRANGE', prefix .. 'stream:' .. lane, start, '+', 'COUNT', text_of(left))
+      local some = own('XRANGE', prefix .. 'stream:' .. lane, start, '+', 'COUNT', text_of(left))
       for _, one in ipairs(some) do
         answer[#answer + 1] = one[2][2]
       end
@@ -83,29 +86,39 @@ elseif status == 'dead' then
     answer[1] = text_of(tonumber(call('ZSCORE', prefix .. 'dead', some[left]))) .. ' ' .. some[left]
   end
 else
-  -- By part, and in it by when they ended.
-  local parts = call('HMGET', prefix .. 'ended', 'first', 'last')
+  -- By part, and in it by when they ended. What has ended once more is where it did so last.
+  local e = parts_of_ended()
   local from_part, from, last = match(after, '^(%d+) (%d+) (.*)$')
-  for part = math.max(tonumber(from_part) or 1, tonumber(parts[1]) or 1), tonumber(parts[2]) or 1 do
-    local all, known = {}, call('HGETALL', prefix .. 'ended:' .. part)
+  from_part, from = tonumber(from_part) or 0, tonumber(from)
+  for part = math.max(from_part, e.first), e.last do
+    local all, known = {}, own('HGETALL', part_of(part))
     for i = 1, #known, 2 do
       local one = { tonumber(match(known[i + 1], '^%a+ (%d+)')), known[i] }
-      if part > (tonumber(from_part) or 0) or one[1] > tonumber(from) or (one[1] == tonumber(from) and one[2] > last) then
+      if one[1] and (part > from_part or one[1] > from or (one[1] == from and one[2] > last)) then
         all[#all + 1] = one
       end
     end
     table.sort(all, function(a, b)
       return a[1] < b[1] or (a[1] == b[1] and a[2] < b[2])
     end)
-    for i = 1, #all do
-      if left == 0 then
-        local before = answer[#answer]
-        answer[1] = concat({ answer.part, text_of(answer.at), before }, ' ')
-        return answer
+    local names = {}
+    for i = 1, math.min(left, #all) do
+      names[i] = all[i][2]
+    end
+    local later = part < e.last and find_all_ended(names, part) or {}
+    for i = 1, #names do
+      if not later[names[i]] then
+        answer[#answer + 1] = names[i]
       end
-      answer[#answer + 1] = all[i][2]
-      answer.part, answer.at = part, all[i][1]
-      left = left - 1
+    end
+    left = left - #names
+    if left == 0 then
+      local more = #all > #names
+      for next_part = part + 1, e.last do
+        more = more or own('HLEN', part_of(next_part)) > 0
+      end
+      answer[1] = more and concat({ text_of(part), text_of(all[#names][1]), all[#names][2] }, ' ') or ''
+      return answer
     end
   end
 end

@@ -8,7 +8,7 @@ local worker, number, left = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local answer = { '' }
 local function tell(task, s, record)
   local n = #answer
-  local _, _, due = read_head(s.head)
+  local _, _, due = read_head(record)
   answer[n + 1], answer[n + 3] = task, record
   answer[n + 2] = concat({ s.fence, s.attempt, s.failed, s.due == '-' and due or s.due }, ' ')
 end
@@ -16,7 +16,7 @@ end
 -- Whether more waits in the lanes asked for. Who waits for it is woken.
 local function look_for_more()
   for i = 4, #ARGV, 2 do
-    if call('XLEN', prefix .. 'stream:' .. ARGV[i]) > 0 then
+    if own('XLEN', prefix .. 'stream:' .. ARGV[i]) > 0 then
       ring(ARGV[i], 1)
       answer[1] = '1'
       return
@@ -24,13 +24,13 @@ local function look_for_more()
   end
 end
 
-local said = call('HGET', prefix .. 'takes', worker) or ''
-if tonumber(match(said, '^%d+') or 0) > tonumber(number) then
+local last, said = read_said('takes', worker)
+if last and last > tonumber(number) then
   -- It comes late: its worker has gone on, and would not know of what this begins.
   look_for_more()
   return answer
 end
-if match(said, '^%d+') == number then
+if last == tonumber(number) then
   for task in string.gmatch(said, '\n([^\n]+)') do
     local s, record = read_state(call('HGET', attempts, task) or ''), call('HGET', tasks, task)
     if s and record and s.status == 'r' and s.number == number and s.holder == worker then
@@ -41,15 +41,16 @@ if match(said, '^%d+') == number then
   return answer
 end
 
-if said == '' then
-  forget_gone('takes')
-end
+look_at_keys({ 'tasks' }, {})
 -- The first write, which a server without memory refuses: and nothing is done.
 local announced = false
 local function announce()
   if not announced then
     announced = true
     call('HSET', prefix .. 'takes', worker, number .. ' ' .. now_text)
+    if not last then
+      forget_gone('takes')
+    end
   end
 end
 
@@ -70,8 +71,12 @@ local function begin(found)
   local before = begun
   for i = 1, #found do
     local task, record = found[i], records[i]
-    local s = states[i] and (read_state(states[i]) or new_state(record or '\n'))
-    if record and not seen[task] and not (s and s.status ~= 'w') then
+    local head = record and head_of(record)
+    if record and not head then
+      forget(task)
+    end
+    local s = head and states[i] and (read_state(states[i]) or new_state(record))
+    if head and not seen[task] and not (s and s.status ~= 'w') then
       seen[task] = true
       local fence_text = text_of(fence)
       fence = fence + 1
@@ -85,7 +90,7 @@ local function begin(found)
         tell(task, s, record)
       else
         -- The same, in as few words as will do: it is what most tasks are.
-        written[2 * begun] = 'r 1 ' .. fence_text .. ends .. head_of(record)
+        written[2 * begun] = 'r 1 ' .. fence_text .. ends .. head
         local n = #answer
         answer[n + 1], answer[n + 2], answer[n + 3] = task, fence_text, record
       end
@@ -97,7 +102,7 @@ end
 for i = 4, #ARGV, 2 do
   local lane, wanted = ARGV[i], math.min(left, tonumber(ARGV[i + 1]))
   local stream = prefix .. 'stream:' .. lane
-  while wanted > 0 and call('XLEN', stream) > 0 do
+  while wanted > 0 and own('XLEN', stream) > 0 do
     announce()
     -- One consumer for all: whose a task is, is not the stream's to say.
     local function read()
@@ -117,12 +122,16 @@ for i = 4, #ARGV, 2 do
     end
     local found = {}
     for j = 1, #some do
-      found[j] = some[j][2][2]
+      local entry = some[j][2]
+      -- One of somebody else goes unread.
+      if entry[1] == 'k' then
+        found[#found + 1] = entry[2]
+      end
     end
     -- Whatever is at or before the last that was read has been read.
     local first, second = match(some[#some][1], '^(%d+)-(%d+)$')
     call('XTRIM', stream, 'MINID', first .. '-' .. text_of(second + 1))
-    local count_of = begin(found)
+    local count_of = #found > 0 and begin(found) or 0
     left = left - count_of
     if #some < wanted then
       break
