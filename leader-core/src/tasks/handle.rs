@@ -18,7 +18,7 @@ use crate::runtime::shared::Shared;
 use crate::store::tasks::{ChangeTask, Changed, Due, ListTasks, OpenQueue, Shard, TaskChange, TaskStatus};
 use crate::store::{Store, StoreError};
 
-/// The tasks of an instance's fleet: stores, reads and changes them. Given by [`Instance::tasks`](crate::Instance::tasks); cheap to clone.
+#[doc = include_str!("../docs/tasks.md")]
 #[derive(Clone)]
 pub struct Tasks {
     pub(super) shared: Arc<Shared>,
@@ -238,10 +238,12 @@ impl Tasks {
     pub async fn figures(&self, queue: &str) -> Result<TaskFigures, TaskError> {
         let queue = QueueName::new(queue.to_owned())?;
         let mut all = TaskFigures::default();
+        let mut at: Option<Timestamp> = None;
         for shard in self.shards(&queue).await? {
             let one = self
                 .ask(|store| async move { store.tasks().task_figures(&shard).await })
                 .await?;
+            at = at.into_iter().chain([one.now]).min();
             all.pending += one.pending;
             all.due += one.due;
             all.oldest_due = all.oldest_due.into_iter().chain(one.oldest_due).min();
@@ -250,6 +252,7 @@ impl Tasks {
             all.dead += one.dead;
             all.counts += one.counts;
         }
+        all.at = at.unwrap_or_default();
         Ok(all)
     }
 

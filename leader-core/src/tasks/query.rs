@@ -1,6 +1,7 @@
 //! What is asked of a fleet's tasks, and what is told.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -145,6 +146,8 @@ pub struct TaskList {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskFigures {
+    /// When, by the store's clock.
+    pub at: Timestamp,
     /// Waits for its time, what has failed and will be tried again included.
     pub pending: u64,
     /// Of these, is due: it waits for room in its stream, or for a dispatcher.
@@ -166,5 +169,59 @@ impl TaskFigures {
     #[must_use]
     pub fn backlog(&self) -> u64 {
         self.due + self.dispatched + self.running
+    }
+
+    /// How long it takes until nothing of the [backlog](Self::backlog) is left, at the rate at which tasks have ended since an earlier look;
+    /// `None` where none has.
+    ///
+    /// ```
+    /// # fn look() -> (leader_core::TaskFigures, leader_core::TaskFigures) { Default::default() }
+    /// let (earlier, now) = look();
+    /// match now.drain_time(&earlier) {
+    ///     Some(left) => println!("{} tasks are due, for another {left:?}", now.backlog()),
+    ///     None => println!("{} tasks are due, and none has ended", now.backlog()),
+    /// }
+    /// ```
+    #[must_use]
+    pub fn drain_time(&self, earlier: &Self) -> Option<Duration> {
+        if self.backlog() == 0 {
+            return Some(Duration::ZERO);
+        }
+        let ended = |counts: &TaskCounts| counts.done + counts.dead + counts.cancelled;
+        let count = ended(&self.counts)
+            .checked_sub(ended(&earlier.counts))
+            .filter(|count| *count > 0)?;
+        let span = Duration::try_from(self.at.duration_since(earlier.at)).ok()?;
+        let nanos = span.as_nanos().checked_mul(u128::from(self.backlog()))? / u128::from(count);
+        Some(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backlog_drains_at_the_rate_that_was_seen() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let earlier = TaskFigures {
+            at: at(100),
+            ..TaskFigures::default()
+        };
+        let mut now = TaskFigures {
+            at: at(104),
+            due: 500,
+            dispatched: 90,
+            running: 10,
+            ..TaskFigures::default()
+        };
+        assert_eq!(now.drain_time(&earlier), None, "none has ended");
+        now.counts.done = 390;
+        now.counts.dead = 10;
+        // A hundred a second.
+        assert_eq!(now.drain_time(&earlier), Some(Duration::from_secs(6)));
+        assert_eq!(now.drain_time(&now), None);
+        (now.due, now.dispatched, now.running) = (0, 0, 0);
+        assert_eq!(now.drain_time(&earlier), Some(Duration::ZERO));
     }
 }
