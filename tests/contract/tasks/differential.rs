@@ -28,6 +28,7 @@ const KEYS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 const UNIQUE: [&str; 2] = ["u", "v"];
 const SOON: Duration = Duration::from_millis(20);
 const MID: Duration = Duration::from_secs(3);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60 + 1);
 
 /// What the embedded store is compared with.
 enum Other<'a> {
@@ -226,7 +227,7 @@ impl<'a> Pair<'a> {
     }
 
     fn pass(&mut self) {
-        let span = self.of(&[Duration::from_millis(1), SOON, SOON, MID, LONG]);
+        let span = self.of(&[Duration::from_millis(1), SOON, SOON, SOON, MID, MID, LONG, LONG, DAY]);
         match &self.other {
             Other::Redis(lane) => lane.pass(span),
             Other::Plain(clock) => clock.advance(span),
@@ -239,6 +240,19 @@ impl<'a> Pair<'a> {
             self.server.set_full(full);
             self.full = full;
             self.log.push(format!("full {full}"));
+        }
+    }
+
+    /// The server forgets its scripts; or everything, with its leases and numbers.
+    async fn forgets(&mut self) {
+        let all = self.chance(50);
+        if let Other::Redis(lane) = &mut self.other {
+            if all {
+                lane.command(&["FLUSHALL"]).await;
+                self.server.flush();
+            }
+            lane.command(&["SCRIPT", "FLUSH"]).await;
+            self.log.push(format!("forgets {}", if all { "everything" } else { "scripts" }));
         }
     }
 
@@ -264,6 +278,7 @@ impl<'a> Pair<'a> {
                 let full = !self.full && self.chance(50);
                 self.set_full(full).await;
             }
+            97 if self.chance(25) => self.forgets().await,
             _ => self.figures().await,
         }
         Vec::new()
@@ -392,7 +407,7 @@ impl<'a> Pair<'a> {
             keep: TaskKeep {
                 // How much goes at once is each store's own.
                 ended: 10_000,
-                ended_for: 100 * LONG,
+                ended_for: 10_000 * LONG,
                 dead: self.of(&[1, 1_000, 1_000]),
                 dead_for: self.of(&[MID, 10 * LONG]),
             },

@@ -72,6 +72,7 @@ pub enum TaskEnding {
 pub enum FinishReply {
     /// It is recorded.
     Taken,
-    /// The task is no longer the attempt's: its result is refused.
+    /// The task is no longer the attempt's: its result is refused. Not that of the attempt which ended last, unless it was found to be lost:
+    /// what is told of it again is taken again, and changes nothing.
     Late,
 }

@@ -42,7 +42,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync {
     ///
     /// A batch of an earlier generation than the shard knows is refused as a whole. A task whose unique key belongs to an unfinished one is
     /// not stored, and that one is named. Nor is one whose key is that of an unfinished or dead task, or that is `once` while its key is
-    /// remembered.
+    /// remembered. One whose key is that of a task which is done or was cancelled is another life of it: nothing is told any more of the one
+    /// before.
     fn enqueue(&self, batch: EnqueueBatch) -> Answer<'_, EnqueueReply>;
 
     /// Forgets keys that were remembered for tasks that are to be stored once.
@@ -52,7 +53,8 @@ pub trait TaskStore: fmt::Debug + Send + Sync {
     fn unique<'a>(&'a self, shard: &'a Shard, unique: &'a str) -> Answer<'a, Option<String>>;
 
     /// Moves due tasks to the streams of their lanes, in one atomic step that checks the lease of the shard's group; settles attempts that
-    /// have been silent; keeps what has ended within its bounds.
+    /// have been silent; keeps what has ended within its bounds: those that are too old go in this step, those that are too many in this one
+    /// or as others end.
     fn dispatch(&self, request: Dispatch) -> Answer<'_, DispatchReply>;
 
     /// Begins attempts of what waits in the streams: the order is that of the lanes asked for. Reading, taking out and beginning are one

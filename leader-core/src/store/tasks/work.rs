@@ -28,7 +28,8 @@ pub struct EnqueueBatch {
     pub generation: u32,
     /// Who stores them. It has one batch of a shard under way at a time.
     pub producer: Holder,
-    /// Rises with each batch of this producer: one that is not above the last that was taken is a repetition, and stores nothing.
+    /// Rises with each batch of this producer: one that is not above the last that was taken is a repetition, and stores nothing. The last
+    /// gets the answer that was given first, whatever has become of its tasks. A producer that has said nothing for a day may be forgotten.
     pub number: u64,
     /// The tasks.
     pub tasks: Vec<NewTask>,
@@ -149,7 +150,8 @@ pub struct Take {
     pub shard: Shard,
     /// The worker.
     pub holder: Holder,
-    /// Rises with each step of this worker on this shard; the same again gets the same attempts, as far as they are still its own.
+    /// Rises with each step of this worker on this shard; the same again gets the same attempts, as far as they are still its own. One below
+    /// the last that began something begins nothing. A worker that has begun nothing for a day may be forgotten.
     pub number: u64,
     /// The most attempts that are begun.
     pub most: u32,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::shard::{Key, Task, Tasks, instant, later, millis};
+use super::shard::{Key, Task, Tasks, instant, later, millis, say};
 use crate::store::embedded::Data;
 use crate::store::embedded::step::Time;
 use crate::store::tasks::{Due, EnqueueBatch, EnqueueReply, NewTask, Shard, TaskStatus};
@@ -22,16 +22,17 @@ pub(super) fn enqueue(data: &mut Data, batch: EnqueueBatch, time: Time<'_>) -> (
     }
     let before = tasks.earliest();
     let last = tasks.producers.get(&batch.producer);
-    let instead = match last.filter(|(last, _)| batch.number <= *last) {
+    let instead = match last.filter(|last| batch.number <= last.number) {
         // Nobody waits for the answer to one before the last.
-        Some((last, said)) if batch.number == *last && said.len() == batch.tasks.len() => said.clone(),
+        Some(last) if batch.number == last.number && last.told.len() == batch.tasks.len() => last.told.clone(),
         Some(_) => vec![None; batch.tasks.len()],
         None => {
             time.grows();
             let generation = batch.generation;
             let one = |task| tasks.take_in(task, generation, time).map(|key| (*key).to_owned());
             let instead: Vec<_> = batch.tasks.into_iter().map(one).collect();
-            tasks.producers.insert(batch.producer, (batch.number, instead.clone()));
+            let now = millis(time.wall);
+            say(&mut tasks.producers, &batch.producer, batch.number, now, instead.clone());
             instead
         }
     };

@@ -22,10 +22,10 @@ pub(super) type Key = Arc<str>;
 pub(in crate::store::embedded) struct Tasks {
     /// The newest generation that is known; 0 before the first.
     pub(super) generation: u32,
-    /// The number of each producer's last batch.
-    pub(super) producers: BTreeMap<Holder, (u64, Vec<Option<String>>)>,
-    /// The number of each worker's last step, and the attempts that it began.
-    pub(super) takes: BTreeMap<Holder, (u64, Vec<(Key, u64)>)>,
+    /// Each producer's last batch, and what it was answered.
+    pub(super) producers: BTreeMap<Holder, Said<Option<String>>>,
+    /// Each worker's last step that began something, and the attempts.
+    pub(super) takes: BTreeMap<Holder, Said<(Key, u64)>>,
     /// Since when keys are remembered.
     pub(super) once: BTreeMap<Key, i64>,
     pub(super) all: BTreeMap<Key, Task>,
@@ -45,6 +45,25 @@ pub(in crate::store::embedded) struct Tasks {
     /// By generation.
     pub(super) unfinished: BTreeMap<u32, u64>,
     pub(super) counts: TaskCounts,
+}
+
+/// What a process has been told last.
+#[derive(Clone, Debug)]
+pub(super) struct Said<T> {
+    pub(super) number: u64,
+    pub(super) at: i64,
+    pub(super) told: Vec<T>,
+}
+
+/// How long it is kept of a process that says nothing more.
+const GONE: i64 = 24 * 60 * 60 * 1_000;
+
+/// Keeps what a process is told. When it is new, what those have left that are long gone is forgotten.
+pub(super) fn say<T>(all: &mut BTreeMap<Holder, Said<T>>, process: &Holder, number: u64, at: i64, told: Vec<T>) {
+    if !all.contains_key(process) {
+        all.retain(|_, said| at.saturating_sub(said.at) <= GONE);
+    }
+    all.insert(process.clone(), Said { number, at, told });
 }
 
 /// One lane.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::shard::{Key, Task, Tasks, instant};
+use super::shard::{Key, Task, Tasks, instant, millis, say};
 use crate::names::TaskName;
 use crate::store::embedded::step::Time;
 use crate::store::embedded::{Data, Group};
@@ -22,12 +22,12 @@ pub(super) fn take(data: &mut Data, request: &Take, time: Time<'_>) -> (TakeRepl
         return (TakeReply::default(), None);
     };
     let taken = match tasks.takes.get(&request.holder) {
-        Some((number, attempts)) if *number == request.number => {
+        Some(last) if last.number == request.number => {
             let again = |(key, fence): &(Key, u64)| tasks.taken(key, *fence);
-            attempts.iter().filter_map(again).collect()
+            last.told.iter().filter_map(again).collect()
         }
         // One that comes late: its worker has gone on, and would not know of what it begins.
-        Some((number, _)) if *number > request.number => Vec::new(),
+        Some(last) if last.number > request.number => Vec::new(),
         _ => begin(group, &mut tasks, request, time),
     };
     let waits = |room: &&LaneRoom| tasks.lanes.get(&room.lane).is_some_and(|line| !line.stream.is_empty());
@@ -66,7 +66,8 @@ fn begin(group: &mut Group, tasks: &mut Tasks, request: &Take, time: Time<'_>) -
         }
     }
     if !attempts.is_empty() {
-        tasks.takes.insert(request.holder.clone(), (request.number, attempts));
+        let now = millis(time.wall);
+        say(&mut tasks.takes, &request.holder, request.number, now, attempts);
     }
     taken
 }
