@@ -5,6 +5,7 @@
 mod stage;
 mod basics;
 mod bodies;
+mod chaos;
 mod losses;
 mod order;
 mod outages;

@@ -252,7 +252,8 @@ impl<'a> Pair<'a> {
                 self.server.flush();
             }
             lane.command(&["SCRIPT", "FLUSH"]).await;
-            self.log.push(format!("forgets {}", if all { "everything" } else { "scripts" }));
+            self.log
+                .push(format!("forgets {}", if all { "everything" } else { "scripts" }));
         }
     }
 

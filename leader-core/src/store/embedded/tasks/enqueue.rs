@@ -32,7 +32,13 @@ pub(super) fn enqueue(data: &mut Data, batch: EnqueueBatch, time: Time<'_>) -> (
             let one = |task| tasks.take_in(task, generation, time).map(|key| (*key).to_owned());
             let instead: Vec<_> = batch.tasks.into_iter().map(one).collect();
             let now = millis(time.wall);
-            say(&mut tasks.producers, &batch.producer, batch.number, now, instead.clone());
+            say(
+                &mut tasks.producers,
+                &batch.producer,
+                batch.number,
+                now,
+                instead.clone(),
+            );
             instead
         }
     };
