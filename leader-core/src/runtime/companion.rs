@@ -18,6 +18,7 @@ use crate::store::Store;
 
 /// A run of a job that workers are to run.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "tasks"), allow(dead_code, reason = "the workers read it"))]
 pub(crate) struct HandedOver {
     pub(crate) job: JobName,
     pub(crate) tick: Timestamp,

@@ -103,6 +103,7 @@ pub(crate) struct JobSpec {
     /// What is its own when it was made at run time.
     pub(crate) made: Option<Arc<Made>>,
     /// How its ticks are run as tasks, where that is what becomes of them: the leader only hands them over.
+    #[cfg_attr(not(feature = "tasks"), allow(dead_code, reason = "the workers read it"))]
     pub(crate) fleet: Option<FleetSpec>,
 }
 
