@@ -10,6 +10,7 @@ use crate::bench::Bench;
 on_each_store!(
     each_state_has_what_may_be_done_in_it,
     what_is_cancelled_before_its_time_never_runs,
+    a_cancelled_one_leaves_its_stream_at_once,
     who_runs_is_told_and_may_still_be_done,
     another_time_is_kept_and_keeps_what_happened,
     a_dead_letter_lives_again_with_all_its_attempts_before_it,
@@ -96,6 +97,33 @@ async fn what_is_cancelled_before_its_time_never_runs(bench: Bench) {
     assert_eq!(tasks.store().unique(&tasks.shard, "u").await.unwrap(), None);
     let figures = tasks.figures().await;
     assert_eq!((figures.counts.cancelled, figures.unfinished), (1, [(1, 1)].into()));
+}
+
+async fn a_cancelled_one_leaves_its_stream_at_once(bench: Bench) {
+    let tasks = TaskBench::on(bench).await;
+    tasks.store_all(["a", "b", "c"].map(new).to_vec()).await;
+    tasks.dispatch().await;
+    tasks.change("b", TaskChange::Cancel).await;
+    assert_eq!(tasks.figures().await.dispatched, 2);
+    assert_eq!(tasks.list(TaskStatus::Dispatched).await, ["a", "c"]);
+    // Its place is another's.
+    let step = || {
+        let mut step = tasks.step();
+        step.room = 3;
+        step
+    };
+    tasks.store_all(vec![new("d"), new("e")]).await;
+    let moves = tasks.dispatch_by(step()).await;
+    assert_eq!((moves.moved, moves.full), (1, true));
+    for key in ["a", "c", "d"] {
+        tasks.change(key, TaskChange::Cancel).await;
+    }
+    assert_eq!(
+        (tasks.figures().await.dispatched, tasks.take("worker", 9).await.len()),
+        (0, 0)
+    );
+    assert_eq!(tasks.dispatch_by(step()).await.moved, 1);
+    assert_eq!(tasks.list(TaskStatus::Dispatched).await, ["e"]);
 }
 
 async fn who_runs_is_told_and_may_still_be_done(bench: Bench) {

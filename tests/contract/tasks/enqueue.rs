@@ -19,6 +19,7 @@ on_each_store!(
     a_unique_key_belongs_to_one_unfinished_task,
     of_two_with_one_unique_key_in_a_batch_the_first_is_stored,
     a_repetition_names_who_has_the_unique_key,
+    a_repetition_is_answered_as_the_batch_was_whatever_has_ended_since,
     what_is_stored_once_is_remembered_until_it_is_forgotten,
     a_batch_of_an_earlier_generation_is_refused,
     instants_are_whole_milliseconds,
@@ -165,6 +166,34 @@ async fn a_repetition_names_who_has_the_unique_key(bench: Bench) {
     for _ in 0..2 {
         assert_eq!(tasks.send(batch.clone()).await, [Some("a".to_owned()), None]);
     }
+}
+
+async fn a_repetition_is_answered_as_the_batch_was_whatever_has_ended_since(bench: Bench) {
+    let tasks = TaskBench::on(bench).await;
+    tasks.store_all(vec![unique("a", "u"), once("o")]).await;
+    let batch = tasks.batch(vec![unique("b", "u"), new("c"), once("o"), unique("d", "v")]);
+    let said = [Some("a".to_owned()), None, Some("o".to_owned()), None];
+    assert_eq!(tasks.send(batch.clone()).await, said);
+    for key in ["a", "c", "d", "o"] {
+        tasks.change(key, TaskChange::Cancel).await;
+    }
+    let keys = vec!["o".to_owned()];
+    tasks.store().forget_once(&tasks.shard, keys).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(tasks.send(batch.clone()).await, said);
+    }
+    // Also while another has the key that one of them had.
+    tasks.store_all(vec![unique("e", "v")]).await;
+    let mut forgets = tasks.step();
+    forgets.keep.ended = 0;
+    tasks.dispatch_by(forgets).await;
+    assert_eq!(
+        tasks.send(batch).await,
+        [None, None, None, None],
+        "it is not the last any more"
+    );
+    assert_eq!(tasks.list(TaskStatus::Dispatched).await, ["e"]);
+    assert_eq!(tasks.figures().await.counts.enqueued, 5);
 }
 
 async fn what_is_stored_once_is_remembered_until_it_is_forgotten(bench: Bench) {

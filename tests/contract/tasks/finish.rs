@@ -1,13 +1,16 @@
 //! Attempts end once, and what comes too late is refused.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use leader_core::__seam::{BeatReply, FinishReply, KEPT_ATTEMPTS, TaskChange, TaskCounts, TaskEnding, TaskStatus};
 use leader_core::Ran;
+use leader_tests::eventually;
 
 use super::bench::{LATER, TaskBench, bury, end_of, new, retry, unique, usual};
-use crate::bench::{Bench, holder};
+use crate::bench::{BOUND, Bench, holder};
+use crate::heard::Heard;
 
 on_each_store!(
     what_is_done_is_kept_without_its_payload,
@@ -15,6 +18,8 @@ on_each_store!(
     what_is_buried_keeps_its_payload,
     what_is_handed_back_is_due_at_once_and_has_not_failed,
     what_was_cancelled_is_so_whatever_else_became_of_it,
+    the_last_end_may_be_told_again_while_another_attempt_runs,
+    what_is_due_first_again_is_told,
     an_end_that_is_told_again_is_taken_again_and_changes_nothing,
     a_late_end_is_refused,
     the_newest_attempts_are_kept,
@@ -158,6 +163,60 @@ async fn an_end_that_is_told_again_is_taken_again_and_changes_nothing(bench: Ben
         assert_eq!(tasks.finish(&taken, bury()).await, FinishReply::Taken);
         assert_eq!(tasks.figures().await.counts, counts);
     }
+}
+
+/// Its answer was lost, and the task is another's by now.
+async fn the_last_end_may_be_told_again_while_another_attempt_runs(bench: Bench) {
+    let tasks = TaskBench::on(bench).await;
+    for how in [retry(Duration::ZERO), TaskEnding::HandBack] {
+        let key = format!("{how:?}");
+        let first = tasks.begin(new(&key)).await;
+        tasks.finish(&first, how.clone()).await;
+        let second = tasks.begin_again(&key, usual()).await;
+        let (task, counts) = (tasks.task(&key).await, tasks.figures().await.counts);
+        assert_eq!(tasks.finish(&first, how).await, FinishReply::Taken);
+        assert_eq!(tasks.finish(&first, TaskEnding::Done).await, FinishReply::Taken);
+        assert_eq!((tasks.task(&key).await, tasks.figures().await.counts), (task, counts));
+        assert_eq!(tasks.finish(&second, TaskEnding::Done).await, FinishReply::Taken);
+        assert_eq!(tasks.finish(&first, TaskEnding::Done).await, FinishReply::Late);
+    }
+}
+
+async fn what_is_due_first_again_is_told(bench: Bench) {
+    let tasks = TaskBench::on(bench).await;
+    let ears = Arc::new(Heard::default());
+    let (store, told) = (Arc::clone(&tasks.bench.store), Arc::clone(&ears));
+    let listening = tokio::spawn(async move { store.listen(told).await });
+    let heard = || ears.due.lock().unwrap().clone();
+    tasks.store_all(["a", "b", "c", "d"].map(new).to_vec()).await;
+    tasks.dispatch().await;
+    let taken = tasks.take("worker", 9).await;
+    // Each is due a little before the one before, until somebody listens.
+    let mut hours = 1_000;
+    eventually(BOUND, "a first due is heard", || {
+        hours -= 1;
+        let (tasks, heard) = (&tasks, &heard);
+        async move {
+            let task = super::bench::due_in(&hours.to_string(), LATER * hours);
+            tasks.store_all(vec![task]).await;
+            !heard().is_empty()
+        }
+    })
+    .await;
+    let group = tasks.shard.group().to_string();
+    // Neither is this one the first, nor are those told together more than once.
+    tasks.finish(&taken[0], retry(LATER * 2_000)).await;
+    let ends = [(1, 20), (2, 10)].map(|(n, hours)| end_of(&taken[n], retry(LATER * hours)));
+    tasks.finish_all(ends.to_vec()).await;
+    let failed = (group.clone(), tasks.task("c").await.due);
+    tasks.finish(&taken[3], TaskEnding::HandBack).await;
+    let back = (group, tasks.task("d").await.due);
+    eventually(BOUND, "all are told", || async { heard().last() == Some(&back) }).await;
+    let heard = heard();
+    assert!(heard.ends_with(&[failed, back]), "{heard:?}");
+    let others = [tasks.task("a").await.due, tasks.task("b").await.due];
+    assert!(!heard.iter().any(|(_, due)| others.contains(due)), "{heard:?}");
+    listening.abort();
 }
 
 async fn a_late_end_is_refused(bench: Bench) {

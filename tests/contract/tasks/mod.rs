@@ -9,6 +9,8 @@ mod dispatch;
 mod enqueue;
 mod finish;
 mod generations;
+#[cfg(target_os = "linux")]
+mod keeping;
 mod list;
 mod shortage;
 mod silence;

@@ -14,6 +14,7 @@ use crate::bench::{Bench, holder};
 on_each_store!(
     an_attempt_begins_under_a_fence_above_every_number_before_it,
     the_same_number_gets_the_same_attempts,
+    a_step_that_comes_late_begins_nothing,
     lanes_are_read_in_the_order_asked_for,
     each_lane_and_all_of_them_have_a_most,
     who_is_told_of_more_may_take_it,
@@ -81,6 +82,28 @@ async fn the_same_number_gets_the_same_attempts(bench: Bench) {
     tasks.dispatch().await;
     wish.holder = holder("third");
     assert_eq!(keys(&tasks.take_by(wish).await.taken), ["d"]);
+}
+
+/// Its worker has gone on, and would not know of what it begins.
+async fn a_step_that_comes_late_begins_nothing(bench: Bench) {
+    let tasks = TaskBench::on(bench).await;
+    tasks.store_all(["a", "b", "c"].map(new).to_vec()).await;
+    tasks.dispatch().await;
+    let wishes = [(); 3].map(|()| tasks.wish("worker", 1, &[usual()]));
+    assert_eq!(keys(&tasks.take_by(wishes[1].clone()).await.taken), ["a"]);
+    for _ in 0..2 {
+        let reply = tasks.take_by(wishes[0].clone()).await;
+        assert_eq!((reply.taken, reply.more), (Vec::new(), true));
+    }
+    assert_eq!(tasks.status("b").await, TaskStatus::Dispatched);
+    assert_eq!(keys(&tasks.take_by(wishes[2].clone()).await.taken), ["b"]);
+    // It is no repetition any more either.
+    assert_eq!(tasks.take_by(wishes[1].clone()).await.taken, []);
+    // Of another worker that number may be the first.
+    let mut other = wishes[0].clone();
+    other.holder = holder("other");
+    assert_eq!(keys(&tasks.take_by(other).await.taken), ["c"]);
+    assert_eq!(tasks.figures().await.counts.started, 3);
 }
 
 async fn lanes_are_read_in_the_order_asked_for(bench: Bench) {
