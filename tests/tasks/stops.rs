@@ -134,7 +134,7 @@ async fn enqueueing_that_meets_the_end_is_answered(ground: Ground) {
             loop {
                 match tasks.enqueue::<tasks::act>(&order("", number)).after(TTL * 100).await {
                     Ok(one) => ids.push(one.id),
-                    Err(EnqueueError::Stopped) => return ids,
+                    Err(EnqueueError::Stopped | EnqueueError::Ended) => return ids,
                     Err(error) => panic!("{error}"),
                 }
             }

@@ -68,6 +68,21 @@ pub(super) struct Room {
     pub(super) held: bool,
 }
 
+/// How bodies of one shard ended: each shard is told by itself, so that one which takes nothing holds up no other.
+#[derive(Debug)]
+struct Reports {
+    report: mpsc::UnboundedSender<(u64, Ending)>,
+    reports: tokio::sync::Mutex<mpsc::UnboundedReceiver<(u64, Ending)>>,
+}
+
+impl Default for Reports {
+    fn default() -> Self {
+        let (report, reports) = mpsc::unbounded_channel();
+        let reports = tokio::sync::Mutex::new(reports);
+        Self { report, reports }
+    }
+}
+
 /// The attempts of an instance.
 #[derive(Debug)]
 pub(crate) struct Attempts {
@@ -78,8 +93,7 @@ pub(crate) struct Attempts {
     /// The queues where all of them may wait.
     open: BTreeSet<QueueName>,
     /// How bodies ended.
-    report: mpsc::UnboundedSender<(AttemptId, Ending)>,
-    reports: tokio::sync::Mutex<mpsc::UnboundedReceiver<(AttemptId, Ending)>>,
+    reports: BTreeMap<Shard, Reports>,
     /// Woken when there is room again.
     pub(super) room: Notify,
     /// Woken when something is to be done earlier than was known.
@@ -87,15 +101,13 @@ pub(crate) struct Attempts {
 }
 
 impl Attempts {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, shards: &[Shard]) -> Self {
         let known = settings.specs.values().map(|spec| {
             let most = spec.concurrency.map_or(usize::MAX, |most| most as usize);
             (spec.queue.clone(), spec.name.clone(), most)
         });
-        let (report, reports) = mpsc::unbounded_channel();
         Self {
-            report,
-            reports: tokio::sync::Mutex::new(reports),
+            reports: shards.iter().map(|shard| (shard.clone(), Reports::default())).collect(),
             state: Mutex::default(),
             most: settings.concurrency,
             known: known.collect(),
@@ -190,32 +202,37 @@ impl Attempts {
     }
 
     /// A body has ended.
-    pub(super) fn report(&self, id: AttemptId, ending: Ending) {
-        // The receiver lives beside it.
-        let _ = self.report.send((id, ending));
+    pub(super) fn report(&self, (shard, fence): AttemptId, ending: Ending) {
+        if let Some(reports) = self.reports.get(&shard) {
+            // The receiver lives beside it.
+            let _ = reports.report.send((fence, ending));
+        }
     }
 
-    /// How bodies ended: at least one, and as many as there are up to so many.
-    pub(super) async fn reported(&self, most: usize) -> Vec<(AttemptId, Ending)> {
+    /// How bodies of a shard ended: at least one, and as many as there are up to so many.
+    pub(super) async fn reported(&self, shard: &Shard, most: usize) -> Vec<(u64, Ending)> {
         let mut endings = Vec::new();
-        self.reports.lock().await.recv_many(&mut endings, most).await;
+        if let Some(reports) = self.reports.get(shard) {
+            reports.reports.lock().await.recv_many(&mut endings, most).await;
+        }
         endings
     }
 
-    /// Bodies have ended: what is told of them, in the order given. `pause` is how long a task waits after an attempt of it failed, or that it
+    /// Bodies of a shard have ended: what is told of them, in the order given. `pause` is how long a task waits after an attempt of it failed, or that it
     /// is not tried again.
     pub(super) fn ended(
         &self,
-        endings: Vec<(AttemptId, Ending)>,
+        shard: &Shard,
+        endings: Vec<(u64, Ending)>,
         drains: bool,
         pause: impl Fn(&Attempt) -> Option<Duration>,
-    ) -> Vec<(Shard, TaskEnd)> {
+    ) -> Vec<TaskEnd> {
         let mut state = self.state();
         let State {
             all, bodies, running, ..
         } = &mut *state;
         let mut told = Vec::with_capacity(endings.len());
-        for ((shard, fence), ending) in endings {
+        for (fence, ending) in endings {
             let Some(attempt) = all.get_mut(&(shard.clone(), fence)) else {
                 continue;
             };
@@ -226,15 +243,14 @@ impl Attempts {
                 }
             }
             let how = becomes(attempt, ending, drains, &pause);
-            let end = TaskEnd {
+            told.push(TaskEnd {
                 key: attempt.key.clone(),
                 lane: attempt.lane.clone(),
                 fence,
                 unique: attempt.unique.clone(),
                 generation: attempt.generation,
                 how,
-            };
-            told.push((shard, end));
+            });
         }
         drop(state);
         self.room.notify_one();
@@ -251,21 +267,18 @@ impl Attempts {
         self.room.notify_one();
     }
 
-    /// Those that were not heard of since.
-    pub(super) fn unheard_since(&self, since: Moment) -> BTreeMap<Shard, Vec<(String, u64)>> {
-        let mut silent: BTreeMap<Shard, Vec<_>> = BTreeMap::new();
-        for ((shard, fence), attempt) in &self.state().all {
-            if attempt.heard <= since {
-                silent
-                    .entry(shard.clone())
-                    .or_default()
-                    .push((attempt.key.clone(), *fence));
-            }
-        }
+    /// Those of a shard that were not heard of since, as they began.
+    pub(super) fn unheard_since(&self, shard: &Shard, since: Moment) -> Vec<(String, u64)> {
+        let state = self.state();
+        let silent = state
+            .all
+            .iter()
+            .filter(|((of, _), attempt)| of == shard && attempt.heard <= since);
+        let mut silent: Vec<_> = silent
+            .map(|((_, fence), attempt)| (attempt.key.clone(), *fence))
+            .collect();
         // A map's order is no order.
-        for attempts in silent.values_mut() {
-            attempts.sort_by_key(|(_, fence)| *fence);
-        }
+        silent.sort_by_key(|(_, fence)| *fence);
         silent
     }
 

@@ -8,11 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::oneshot;
 
 use super::handle::Tasks;
 use super::id::{TaskId, fresh_key};
-use super::producer::{Order, OrderKind};
 use super::record::{PayloadOf, TaskHandler};
 use crate::names::{NameError, QueueName, TaskName};
 use crate::store::StoreError;
@@ -82,6 +80,12 @@ pub enum EnqueueError {
     /// The instance has stopped.
     #[error("the instance has stopped and stores nothing any more: enqueue before `shutdown`, or on another instance")]
     Stopped,
+    /// The instance ended while it was storing.
+    #[error(
+        "the instance ended while it was storing, and it is not known whether it has: enqueue again on another instance with the same \
+         `.unique(key)`, and nothing is stored twice"
+    )]
+    Ended,
     /// The store failed.
     #[error("{}", store_text(*.stored, *.all, *.unknown))]
     #[non_exhaustive]
@@ -351,13 +355,7 @@ impl<H: TaskHandler> IntoFuture for EnqueueMany<H> {
 
 /// Has tasks stored.
 async fn ordered(tasks: Tasks, queue: QueueName, new: Vec<NewTask>) -> Result<Vec<Enqueued>, EnqueueError> {
-    let (done, answer) = oneshot::channel();
-    let order = Order {
-        queue,
-        tasks: new,
-        kind: OrderKind::Store(done),
-    };
-    let placed = tasks.hub.order(order, answer).await.ok_or(EnqueueError::Stopped)??;
+    let placed = tasks.hub.store(queue, new).await?;
     let enqueued = |(id, is_new)| Enqueued { id, is_new };
     Ok(placed.into_iter().map(enqueued).collect())
 }

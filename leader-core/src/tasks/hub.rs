@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,19 +13,20 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::attempts::Attempts;
-use super::producer::{self, Order};
+use super::enqueue::EnqueueError;
+use super::producer::{self, Order, OrderKind, Placed};
 use super::routing::Routes;
 use super::spec::Settings;
 use super::{dispatcher, generations, results, worker};
 use crate::clock::Moment;
 use crate::job::output::JobError;
-use crate::names::GroupName;
+use crate::names::{GroupName, QueueName};
 use crate::runtime::companion::{Companion, HandedOver};
 use crate::runtime::engine::Input;
 use crate::runtime::panics::{self, caught};
 use crate::runtime::shared::Shared;
 use crate::store::Store;
-use crate::store::tasks::Shard;
+use crate::store::tasks::{NewTask, Shard};
 
 /// The pause before what panicked begins anew.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -48,11 +49,31 @@ pub(crate) struct Hub {
     orders: mpsc::UnboundedSender<Order>,
     inbox: tokio::sync::Mutex<mpsc::UnboundedReceiver<Order>>,
     /// Orders that were given and not answered.
-    ordered: AtomicUsize,
+    ordered: Arc<AtomicUsize>,
     /// Nobody answers orders any more.
     over: CancellationToken,
     /// What wakes the dispatcher of each shard.
     bells: BTreeMap<GroupName, (Shard, Notify)>,
+}
+
+/// An order that is under way: counts until it is dropped, whatever became of it.
+#[derive(Debug)]
+pub(super) struct Counted {
+    under_way: Arc<AtomicUsize>,
+    taken: Arc<AtomicBool>,
+}
+
+impl Counted {
+    /// From here on it may be stored.
+    pub(super) fn take(&self) {
+        self.taken.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// What one part of the work needs.
@@ -70,13 +91,13 @@ impl Hub {
         let (orders, inbox) = mpsc::unbounded_channel();
         let bell = |shard: Shard| (shard.group(), (shard, Notify::new()));
         Self {
-            attempts: Attempts::new(&settings),
+            attempts: Attempts::new(&settings, &shards),
             settings,
             routes: Mutex::new(routes),
             stage: watch::Sender::new(Stage::Works),
             orders,
             inbox: tokio::sync::Mutex::new(inbox),
-            ordered: AtomicUsize::new(0),
+            ordered: Arc::default(),
             over: CancellationToken::new(),
             bells: shards.into_iter().map(bell).collect(),
         }
@@ -95,47 +116,57 @@ impl Hub {
         self.bells.get(&shard.group()).map(|(_, bell)| bell)
     }
 
-    /// Gives an order; `false` when the instance has stopped.
-    pub(super) fn give(&self, order: Order) -> bool {
+    /// Gives an order, and whether it has been taken up; `None` when the instance has stopped.
+    pub(super) fn give(&self, queue: QueueName, tasks: Vec<NewTask>, kind: OrderKind) -> Option<Arc<AtomicBool>> {
         if self.over.is_cancelled() {
-            return false;
+            return None;
         }
         self.ordered.fetch_add(1, Ordering::SeqCst);
+        let taken = Arc::<AtomicBool>::default();
+        let counted = Counted {
+            under_way: Arc::clone(&self.ordered),
+            taken: Arc::clone(&taken),
+        };
         // The receiver lives beside it.
-        let _ = self.orders.send(order);
-        true
+        let _ = self.orders.send(Order {
+            queue,
+            tasks,
+            kind,
+            counted,
+        });
+        Some(taken)
     }
 
-    /// Gives an order, and the answer to it; `None` when the instance has stopped.
-    pub(super) fn order<T>(
+    /// Has tasks stored.
+    pub(super) fn store(
         &self,
-        order: Order,
-        answer: oneshot::Receiver<T>,
-    ) -> impl Future<Output = Option<T>> + Send + use<T>
-    where
-        T: Send,
-    {
-        let given = self.give(order);
+        queue: QueueName,
+        tasks: Vec<NewTask>,
+    ) -> impl Future<Output = Result<Vec<Placed>, EnqueueError>> + Send + use<> {
+        let (done, answer) = oneshot::channel();
+        let given = self.give(queue, tasks, OrderKind::Store(done));
         let over = self.over.clone();
         async move {
-            if !given {
-                return None;
-            }
-            tokio::select! {
+            let taken = given.ok_or(EnqueueError::Stopped)?;
+            let answer = tokio::select! {
                 biased;
                 answer = answer => answer.ok(),
                 () = over.cancelled() => None,
-            }
+            };
+            // Whoever would take it up is gone by then.
+            let ended = || {
+                if taken.load(Ordering::SeqCst) {
+                    EnqueueError::Ended
+                } else {
+                    EnqueueError::Stopped
+                }
+            };
+            answer.unwrap_or_else(|| Err(ended()))
         }
     }
 
     pub(super) fn inbox(&self) -> &tokio::sync::Mutex<mpsc::UnboundedReceiver<Order>> {
         &self.inbox
-    }
-
-    /// An order was answered.
-    pub(super) fn answered(&self) {
-        self.ordered.fetch_sub(1, Ordering::SeqCst);
     }
 
     pub(super) fn drains(&self) -> bool {
@@ -172,8 +203,13 @@ impl Companion for Hub {
             )));
             if desk.hub.settings.works && !desk.hub.settings.specs.is_empty() {
                 parts.spawn(hold(kept_up(desk.clone(), "worker", worker::work)));
-                parts.spawn(hold(kept_up(desk.clone(), "results", results::tell)));
-                parts.spawn(hold(kept_up(desk.clone(), "signs of life", results::beat)));
+                for of in desk.hub.shards() {
+                    let (telling, beating) = (of.clone(), of.clone());
+                    let tell = move |desk| results::tell(desk, telling.clone());
+                    parts.spawn(hold(kept_up(desk.clone(), "results", tell)));
+                    let beat = move |desk| results::beat(desk, beating.clone());
+                    parts.spawn(hold(kept_up(desk.clone(), "signs of life", beat)));
+                }
                 parts.spawn(hold(kept_up(desk.clone(), "deadlines", results::watch)));
             }
             // Dropped with this future.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 use super::enqueue::EnqueueError;
-use super::hub::Desk;
+use super::hub::{Counted, Desk};
 use super::id::TaskId;
 use super::routing::{earlier_of, shard_of};
 use crate::clock::Moment;
@@ -32,6 +32,7 @@ pub(super) struct Order {
     pub(super) queue: QueueName,
     pub(super) tasks: Vec<NewTask>,
     pub(super) kind: OrderKind,
+    pub(super) counted: Counted,
 }
 
 /// What is wanted, and who waits for it.
@@ -70,6 +71,7 @@ struct Waiting {
     placed: Vec<Option<Placed>>,
     left: usize,
     done: Option<oneshot::Sender<Result<Vec<Placed>, EnqueueError>>>,
+    counted: Counted,
 }
 
 /// What comes back.
@@ -117,17 +119,14 @@ pub(super) async fn produce(desk: Desk) {
 
 impl Work {
     fn take(&mut self, desk: &Desk, order: Order) {
+        order.counted.take();
         let left = order.tasks.len();
         let done = match order.kind {
             OrderKind::Store(done) => done,
-            OrderKind::Forget(key) => {
-                forget(desk, order.queue, key);
-                return;
-            }
+            OrderKind::Forget(key) => return forget(desk, order.queue, key, order.counted),
         };
         if left == 0 {
             let _ = done.send(Ok(Vec::new()));
-            desk.hub.answered();
             return;
         }
         self.last += 1;
@@ -139,6 +138,7 @@ impl Work {
             placed: vec![None; left],
             left,
             done: Some(done),
+            counted: order.counted,
         };
         self.orders.insert(number, waiting);
     }
@@ -254,7 +254,7 @@ impl Work {
             && let Some(done) = waiting.done.take()
         {
             let _ = done.send(Ok(waiting.placed.into_iter().flatten().collect()));
-            desk.hub.answered();
+            drop(waiting.counted);
             desk.look_again();
         }
     }
@@ -275,14 +275,14 @@ impl Work {
                 unknown,
                 source,
             }));
-            desk.hub.answered();
+            drop(waiting.counted);
             desk.look_again();
         }
     }
 }
 
 /// Has a key forgotten in the shards where it may be remembered, in a task of its own. Where that fails it is remembered for longer.
-fn forget(desk: &Desk, queue: QueueName, key: String) {
+fn forget(desk: &Desk, queue: QueueName, key: String, counted: Counted) {
     let desk = desk.clone();
     let process = desk.shared.config.process.clone();
     tokio::spawn(process.hold(async move {
@@ -300,7 +300,7 @@ fn forget(desk: &Desk, queue: QueueName, key: String) {
                 tracing::debug!(group = %shard.group(), %error, "the key of a tick is remembered for longer");
             }
         }
-        desk.hub.answered();
+        drop(counted);
         desk.look_again();
     }));
 }

@@ -1,7 +1,5 @@
 //! What is told of attempts: signs of life while they last, and how they ended.
 
-use std::collections::BTreeMap;
-
 use super::attempts::AttemptId;
 use super::hub::{Desk, Stage};
 use super::id::TaskId;
@@ -37,41 +35,36 @@ impl Witness for Reporter {
     }
 }
 
-/// Tells how attempts ended, until the store knows.
-pub(super) async fn tell(desk: Desk) {
+/// Tells how attempts of a shard ended, until the store knows.
+pub(super) async fn tell(desk: Desk, shard: Shard) {
     let config = &desk.shared.config;
     loop {
-        let endings = desk.hub.attempts.reported(BATCH).await;
+        let endings = desk.hub.attempts.reported(&shard, BATCH).await;
         let specs = &desk.hub.settings.specs;
-        let ends = desk.hub.attempts.ended(endings, desk.hub.drains(), |attempt| {
+        let drains = desk.hub.drains();
+        let ends = desk.hub.attempts.ended(&shard, endings, drains, |attempt| {
             let spec = specs.get(&attempt.lane.task)?;
             let failed = attempt.failed + 1;
             let seed = crate::schedule::planner::seed(&attempt.key);
             (failed <= spec.retries).then(|| spec.backoff.pause(seed, jiff::Timestamp::UNIX_EPOCH, failed))
         });
-        let mut by_shard: BTreeMap<Shard, Vec<TaskEnd>> = BTreeMap::new();
-        for (shard, end) in ends {
-            by_shard.entry(shard).or_default().push(end);
-        }
-        for (shard, ends) in by_shard {
-            let batch = FinishBatch {
-                shard: shard.clone(),
-                holder: config.holder.clone(),
-                ends,
-                keep: desk.hub.settings.keep,
-            };
-            let replies = loop {
-                match desk.store.tasks().finish(batch.clone()).await {
-                    Ok(replies) => break replies,
-                    Err(error) => {
-                        tracing::debug!(group = %shard.group(), %error, "results of tasks were not taken");
-                        tokio::time::sleep(config.timing.retry()).await;
-                    }
+        let batch = FinishBatch {
+            shard: shard.clone(),
+            holder: config.holder.clone(),
+            ends,
+            keep: desk.hub.settings.keep,
+        };
+        let replies = loop {
+            match desk.store.tasks().finish(batch.clone()).await {
+                Ok(replies) => break replies,
+                Err(error) => {
+                    tracing::debug!(group = %shard.group(), %error, "results of tasks were not taken");
+                    tokio::time::sleep(config.timing.retry()).await;
                 }
-            };
-            desk.hub.attempts.told(&shard, batch.ends.iter().map(|end| end.fence));
-            tell_of(&desk, &shard, &batch.ends, &replies);
-        }
+            }
+        };
+        desk.hub.attempts.told(&shard, batch.ends.iter().map(|end| end.fence));
+        tell_of(&desk, &shard, &batch.ends, &replies);
         desk.look_again();
     }
 }
@@ -105,37 +98,33 @@ fn tell_of(desk: &Desk, shard: &Shard, ends: &[TaskEnd], replies: &[FinishReply]
     }
 }
 
-/// Gives signs of life of what runs or is not told yet: twice in the time after which a worker counts as silent.
-pub(super) async fn beat(desk: Desk) {
+/// Gives signs of life of what runs of a shard or is not told yet: twice in the time after which a worker counts as silent.
+pub(super) async fn beat(desk: Desk, shard: Shard) {
     let timing = desk.shared.config.timing;
     let clock = &desk.shared.config.clock;
     let period = timing.ttl() / 2;
+    let mut pause = period / 2;
     loop {
-        clock.sleep_until(clock.now() + period / 2, period / 4).await;
-        let mut failed = true;
-        while failed {
-            failed = false;
-            let sent = clock.now();
-            for (shard, attempts) in desk.hub.attempts.unheard_since(sent - period / 2) {
-                let fences: Vec<_> = attempts.iter().map(|(_, fence)| *fence).collect();
-                let beats = TaskBeats {
-                    shard: shard.clone(),
-                    attempts,
-                };
-                let sent = clock.now();
-                match desk.store.tasks().beat_tasks(beats).await {
-                    Ok(replies) => {
-                        let replies = fences.into_iter().zip(replies);
-                        desk.hub.attempts.heard(&shard, sent, sent + timing.trust(), replies);
-                    }
-                    Err(error) => {
-                        tracing::debug!(group = %shard.group(), %error, "signs of life of tasks were not taken");
-                        failed = true;
-                    }
-                }
+        clock.sleep_until(clock.now() + pause, period / 4).await;
+        pause = period / 2;
+        let sent = clock.now();
+        let attempts = desk.hub.attempts.unheard_since(&shard, sent - period / 2);
+        if attempts.is_empty() {
+            continue;
+        }
+        let fences: Vec<_> = attempts.iter().map(|(_, fence)| *fence).collect();
+        let beats = TaskBeats {
+            shard: shard.clone(),
+            attempts,
+        };
+        match desk.store.tasks().beat_tasks(beats).await {
+            Ok(replies) => {
+                let replies = fences.into_iter().zip(replies);
+                desk.hub.attempts.heard(&shard, sent, sent + timing.trust(), replies);
             }
-            if failed {
-                clock.sleep_until(clock.now() + timing.retry(), period / 4).await;
+            Err(error) => {
+                tracing::debug!(group = %shard.group(), %error, "signs of life of tasks were not taken");
+                pause = timing.retry();
             }
         }
     }

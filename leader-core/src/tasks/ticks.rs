@@ -10,10 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::oneshot;
 
 use super::hub::{Desk, Hub};
-use super::producer::{Order, OrderKind};
+use super::producer::OrderKind;
 use crate::job::extract::Given;
 use crate::job::gate::Lead;
 use crate::job::output::JobError;
@@ -58,7 +57,6 @@ impl Hub {
         &self,
         run: &HandedOver,
     ) -> Pin<Box<dyn Future<Output = Result<(), JobError>> + Send>> {
-        let (done, answer) = oneshot::channel();
         let Some((queue, task)) = self.queue_of(run) else {
             let text = format!("no queue of this instance runs the ticks of `{}`", run.job);
             return Box::pin(std::future::ready(Err(JobError::new(text))));
@@ -74,31 +72,15 @@ impl Hub {
             once: true,
             payload: "null".into(),
         };
-        let order = Order {
-            queue,
-            tasks: vec![task],
-            kind: OrderKind::Store(done),
-        };
-        let answer = self.order(order, answer);
-        Box::pin(async move {
-            match answer.await {
-                Some(stored) => stored.map(drop).map_err(JobError::new),
-                None => Err(JobError::new(
-                    "the instance has stopped, and it is not known whether the tick was handed over",
-                )),
-            }
-        })
+        let stored = self.store(queue, vec![task]);
+        Box::pin(async move { stored.await.map(drop).map_err(JobError::new) })
     }
 
     /// Has its key forgotten.
     pub(super) fn forget_tick(&self, run: &HandedOver) {
         if let Some((queue, _)) = self.queue_of(run) {
             let key = key_of(&run.job, run.tick, run.origin);
-            self.give(Order {
-                queue,
-                tasks: Vec::new(),
-                kind: OrderKind::Forget(key),
-            });
+            self.give(queue, Vec::new(), OrderKind::Forget(key));
         }
     }
 }
