@@ -12,7 +12,7 @@ use leader_core::{Holder, Ran};
 use crate::bench::{Bench, after, claim, end, holder, job};
 
 /// What may stand where a number, a line or a name was. `\255` is no sign of any text.
-const JUNK: [&str; 14] = [
+pub(crate) const JUNK: [&str; 14] = [
     "garbage",
     "",
     "-5",
@@ -29,7 +29,7 @@ const JUNK: [&str; 14] = [
     "9...",
 ];
 
-fn junk(word: &str) -> String {
+pub(crate) fn junk(word: &str) -> String {
     match word {
         "9..." => "9".repeat(400),
         other => other.to_owned(),

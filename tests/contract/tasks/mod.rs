@@ -8,6 +8,7 @@ mod differential;
 mod dispatch;
 mod enqueue;
 mod finish;
+mod garbage;
 mod generations;
 #[cfg(target_os = "linux")]
 mod keeping;
