@@ -13,6 +13,7 @@ mod generations;
 #[cfg(target_os = "linux")]
 mod keeping;
 mod list;
+mod rights;
 mod shortage;
 mod silence;
 mod take;

@@ -12,7 +12,7 @@ pub(super) fn from_redis(error: RedisError) -> StoreError {
     match error.kind() {
         ErrorKind::Server(_) | ErrorKind::Extension => {
             let code = error.code().unwrap_or("ERR").to_owned();
-            StoreError::refused(code).with_source(Said::from(error))
+            said(&code, Said::from(error))
         }
         // The handshake drops the server's own words.
         ErrorKind::AuthenticationFailed => StoreError::refused("WRONGPASS").with_source(Cause(error)),
@@ -36,7 +36,13 @@ pub(super) fn from_text(text: &str) -> StoreError {
         .split_whitespace()
         .next()
         .filter(|word| word.chars().all(|c| c.is_ascii_uppercase()));
-    StoreError::refused(code.unwrap_or("ERR")).with_source(Said(text.to_owned()))
+    said(code.unwrap_or("ERR"), Said(text.to_owned()))
+}
+
+/// What a script is refused for want of a right has no code of its own.
+fn said(code: &str, words: Said) -> StoreError {
+    let lacks_right = code == "ERR" && words.0.contains("The user executing the script can't");
+    StoreError::refused(if lacks_right { "NOPERM" } else { code }).with_source(words)
 }
 
 /// Whether a connection that gave this error is of no further use: it is broken, in doubt, or leads to the wrong server.
@@ -138,6 +144,21 @@ mod tests {
             assert_eq!(source.to_string(), format!("the server said: {code} because"));
             assert!(source.source().is_none());
         }
+    }
+
+    #[test]
+    fn a_right_that_a_script_lacks_is_told_as_one() {
+        for words in [
+            "can't run this command or subcommand",
+            "can't access at least one of the keys",
+        ] {
+            let text = format!("ERR The user executing the script {words} script: 68284d4c, on @user_script:432.");
+            assert_eq!(from_text(&text).code(), Some("NOPERM"));
+            let (code, words) = text.split_once(' ').unwrap();
+            let error = ::redis::make_extension_error(code.to_owned(), Some(words.to_owned()));
+            assert_eq!(from_redis(error).code(), Some("NOPERM"));
+        }
+        assert_eq!(from_text("ERR the user has no key").code(), Some("ERR"));
     }
 
     #[test]

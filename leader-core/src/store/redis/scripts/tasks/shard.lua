@@ -321,7 +321,8 @@ end
 local function tell_due(before, channel, group)
   local first = earliest()
   if first and (not before or first < before) then
-    call('PUBLISH', channel, 'due ' .. group .. ' ' .. text_of(first))
+    -- Only a hint: a user may lack the right to it.
+    redis.pcall('PUBLISH', channel, 'due ' .. group .. ' ' .. text_of(first))
   end
 end
 

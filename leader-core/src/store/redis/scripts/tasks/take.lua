@@ -109,12 +109,12 @@ for i = 4, #ARGV, 2 do
       return redis.pcall('XREADGROUP', 'GROUP', 'workers', 'all', 'COUNT', text_of(wanted), 'NOACK', 'STREAMS', stream, '>')
     end
     local got = read()
+    if got and got.err and string.find(got.err, 'NOGROUP', 1, true) then
+      call('XGROUP', 'CREATE', stream, 'workers', '0')
+      got = read()
+    end
     if got and got.err then
-      got = nil
-      if call('EXISTS', stream) == 1 then
-        call('XGROUP', 'CREATE', stream, 'workers', '0')
-        got = read()
-      end
+      error(got)
     end
     local some = got and got[1] and got[1][2]
     if not some then
