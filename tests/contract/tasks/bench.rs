@@ -131,6 +131,23 @@ impl TaskBench {
         }
     }
 
+    /// The same shard on another connection.
+    pub(crate) fn by(&self, store: std::sync::Arc<dyn leader_core::__seam::Store>) -> Self {
+        let bench = Bench {
+            store,
+            namespace: self.bench.namespace.clone(),
+            group: self.bench.group.clone(),
+            server: None,
+        };
+        Self {
+            bench,
+            shard: self.shard.clone(),
+            leader: self.leader.clone(),
+            number: AtomicU64::new(self.number() + 1_000),
+            ..*self
+        }
+    }
+
     pub(crate) fn store(&self) -> &dyn TaskStore {
         self.bench.store.tasks()
     }

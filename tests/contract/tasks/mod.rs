@@ -17,4 +17,6 @@ mod rights;
 mod shortage;
 mod silence;
 mod take;
+#[cfg(target_os = "linux")]
+mod trouble;
 mod wait;
