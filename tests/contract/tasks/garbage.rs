@@ -83,6 +83,7 @@ impl Case {
     }
 
     /// A new task goes its whole way, and whatever can be asked is answered.
+    #[allow(clippy::too_many_lines, reason = "every call once")]
     async fn failures(&self, round: u32) -> Vec<String> {
         let mut failures = Failures::default();
         let tasks = &self.tasks;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use leader_core::__seam::{AwaitTasks, Closed, Due, OpenQueue, RedisStore, Store, TaskChange, TaskEnding, TaskStatus};
+use leader_core::__seam::{AwaitTasks, Closed, Due, OpenQueue, RedisStore, TaskChange, TaskEnding, TaskStatus};
 use leader_core::{Namespace, StoreError};
 use leader_tests::RedisServer;
 
@@ -49,6 +49,7 @@ impl Users {
     }
 
     /// Each step there is, of tasks with names of their own; what is refused.
+    #[allow(clippy::too_many_lines, reason = "every call once")]
     async fn refused(&self, round: usize) -> Vec<StoreError> {
         let tasks = &self.tasks;
         let (store, shard) = (tasks.store(), &tasks.shard);
