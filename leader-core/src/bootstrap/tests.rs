@@ -56,10 +56,10 @@ fn the_program_itself_gives_groups_and_jobs() {
 #[crate::scheduled(on = "fleet", group = "of-the-fleet", every = "1h", queue = "reports")]
 async fn for_the_fleet() {}
 
-/// It is a job of the program, and its group is elected; but no leader runs its body.
+/// It is a job of the program, and its group is elected; but what its leader runs is the handing over, until it is done.
 #[cfg(feature = "tasks")]
 #[test]
-fn ticks_for_the_fleet_are_not_the_leaders_to_run() {
+fn ticks_for_the_fleet_are_handed_over_by_the_leader() {
     use crate::job::record::{Job, On};
 
     let given = given(&[("LEADER_JOB_FOR_THE_FLEET_EVERY", "2h")]);
@@ -70,7 +70,15 @@ fn ticks_for_the_fleet_are_not_the_leaders_to_run() {
     );
     let groups: Vec<_> = config.groups.iter().map(GroupName::as_str).collect();
     assert!(groups.contains(&"of-the-fleet"), "{groups:?}");
-    assert!(config.jobs.iter().all(|job| job.on != On::Fleet));
+    let job = config
+        .jobs
+        .iter()
+        .find(|job| job.on == On::Fleet)
+        .expect("it is planned");
+    assert_eq!((job.overlap, job.timeout), (crate::Overlap::Allow, None));
+    assert!(job.retries > 100, "{}", job.retries);
+    let fleet = job.fleet.expect("workers run it");
+    assert_eq!((fleet.queue, fleet.retries, fleet.timeout), ("reports", 0, None));
     let record = for_the_fleet::RECORD;
     assert_eq!(
         (record.on, record.queue, record.concurrency),
