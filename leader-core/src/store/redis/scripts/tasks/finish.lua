@@ -40,10 +40,15 @@ for n = 1, #names do
   local task, fence, state = names[n], fences[n], states[n]
   -- Of a running attempt the fence is the third word.
   local at = state and string.byte(state) == 114 and string.find(state, fence, 4, true)
-  local how = at and at < 16 and not told[task] and (rest[n] and ARGV[rest[n]] or 'done')
-  -- Of one that is nobody's nothing can be written on.
-  local s = how and how ~= 'done' and read_state(state)
-  if how == 'done' or s then
+  local is_its = at and at < 16 and not told[task]
+  local how = rest[n]
+  local s
+  if is_its and how then
+    -- Of one that is nobody's nothing can be written on.
+    how, s = ARGV[how], read_state(state)
+    is_its = s
+  end
+  if is_its then
     told[task] = fence
     if heads[n] ~= last_head then
       last_head = heads[n]
@@ -51,12 +56,12 @@ for n = 1, #names do
     end
     local finished = true
     if asked then
-      if how ~= 'done' and how ~= 'cancelled' and call('HEXISTS', prefix .. 'cancels', task) == 1 then
+      if how and how ~= 'cancelled' and call('HEXISTS', prefix .. 'cancels', task) == 1 then
         how = how == 'back' and 'cancelled' or how .. ' cancelled'
       end
       call('HDEL', prefix .. 'cancels', task)
     end
-    if how == 'done' then
+    if not how then
       done = done + 1
       over[#over + 1] = task
       ended[#ended + 1] = task
