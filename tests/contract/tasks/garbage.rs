@@ -4,8 +4,8 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use leader_core::__seam::{
-    AwaitTasks, BeatReply, ChangeTask, Changed, DispatchReply, EnqueueReply, FinishBatch, FinishReply, Taken,
-    TaskBeats, TaskChange, TaskEnding, TaskStatus,
+    AwaitTasks, BeatReply, ChangeTask, Changed, Closed, DispatchReply, EnqueueReply, FinishBatch, FinishReply,
+    Generations, OpenQueue, Taken, TaskBeats, TaskChange, TaskEnding, TaskStatus,
 };
 use leader_core::StoreError;
 use redis::Value;
@@ -344,6 +344,44 @@ async fn what_is_nobodys_in_the_order_of_a_shard_stops_no_task() {
     }
     scripts.push("return redis.call('XGROUP', 'DESTROY', '$stream:1:charge', 'workers')".to_owned());
     try_all(scripts).await;
+}
+
+#[tokio::test]
+async fn what_is_nobodys_of_a_queue_stops_nobody_who_asks_for_it() {
+    let case = Case::new().await;
+    let (store, queue) = (case.tasks.store(), case.tasks.shard.queue.clone());
+    let key = format!("{{{}:leader-queue:{queue}}}:generations", case.tasks.bench.namespace);
+    let mut failures = Failures::default();
+    for (newest, earlier) in [
+        ("#", "3 2\n1 1\n"),
+        ("4 #", "3 2\n1 1\n"),
+        ("# 2", "3 2\n1 1\n"),
+        ("4 2", "#\n3 2\n#\n"),
+        ("4 2", "# 2\n3 #\n3 2"),
+        ("0", "#"),
+        ("4 0", "3 2\n"),
+    ] {
+        for word in JUNK {
+            let of = |line: &str| line.replace('#', &junk(word));
+            let words = ["HSET", &key, "newest", &of(newest), "earlier", &of(earlier)];
+            case.command(&words).await;
+            let what = format!("{newest:?} {earlier:?} {word:?}");
+            let ask = |shards| OpenQueue {
+                queue: queue.clone(),
+                shards,
+            };
+            let known = failures.check(&what, store.open_queue(ask(None)).await, |_| true);
+            let number = known.map(|known| known.newest.number).unwrap_or_default();
+            let rises = |known: &Generations| known.newest.number == number + 1 && known.newest.shards == 7;
+            failures.check(&what, store.open_queue(ask(Some(7))).await, rises);
+            let queue = queue.clone();
+            let closed = store.close_generation(Closed { queue, number }).await;
+            let is_closed = |known: &Generations| known.earlier.iter().all(|one| one.number != number);
+            failures.check(&what, closed, is_closed);
+        }
+    }
+    let all = &failures.0;
+    assert!(all.is_empty(), "{} failures: {:?}", all.len(), &all[..all.len().min(9)]);
 }
 
 /// One type of key where another was.

@@ -3,8 +3,22 @@
 -- ARGV: 1 'open' and 2 how many shards or ''; or 'close' and the number of an earlier one
 -- Gives: the newest and then the earlier ones, each as 'number shards'
 local stored = redis.call('HMGET', KEYS[1], 'newest', 'earlier')
+-- A line that is none is nobody's, and passed over.
+local function number_of(line)
+  local number, shards = string.match(line, '^(%d+) (%d+)$')
+  return number and #number < 10 and #shards < 10 and tonumber(shards) > 0 and tonumber(number)
+end
+local before = 0
+local earlier = string.gsub(stored[2] or '', '([^\n]*)\n?', function(one)
+  local number = number_of(one)
+  before = math.max(before, number or 0)
+  return number and one .. '\n' or ''
+end)
 -- A queue of which nothing is known has one shard, as its first generation.
-local newest, earlier = stored[1] or '1 1', stored[2] or ''
+local newest = stored[1] or ''
+if not number_of(newest) then
+  newest = string.format('%.0f 1', before + 1)
+end
 if ARGV[1] == 'open' and ARGV[2] ~= '' then
   local number, shards = string.match(newest, '^(%d+) (%d+)$')
   if shards ~= ARGV[2] then
