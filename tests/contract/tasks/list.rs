@@ -9,6 +9,7 @@ on_each_store!(
     what_waits_is_listed_by_lane_and_then_by_due_time,
     every_list_is_read_in_pages_of_any_size,
     lists_may_be_of_one_name_or_until_a_due_time,
+    a_place_that_no_page_ended_at_is_refused,
     figures_count_what_is_there,
 );
 
@@ -123,6 +124,26 @@ async fn lists_may_be_of_one_name_or_until_a_due_time(bench: Bench) {
         tasks.tick().await;
     }
     check(TaskStatus::Dead).await;
+}
+
+async fn a_place_that_no_page_ended_at_is_refused(bench: Bench) {
+    let tasks = TaskBench::on(bench).await;
+    tasks.store_all(vec![new("a"), due_in("b", LATER)]).await;
+    for status in TaskStatus::ALL {
+        for after in ["nonsense", "0", "1:charge x", "x 1 2"] {
+            let mut request = tasks.all(*status);
+            request.after = Some(after.to_owned());
+            if *status == TaskStatus::Running && after == "0" {
+                // A fence is a place of these.
+                continue;
+            }
+            let error = tasks.store().list_tasks(request).await.unwrap_err();
+            assert_eq!(error.code(), Some("CURSOR"), "{status} after {after}: {error}");
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            let words = format!("{error} {}", source.unwrap_or_default());
+            assert!(words.contains("begin with the first page"), "{words}");
+        }
+    }
 }
 
 async fn figures_count_what_is_there(bench: Bench) {

@@ -3,6 +3,14 @@
 -- Gives: where the next page begins or '', then tasks; those of another status or due time may be among them
 local status, named, before, after, left = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local answer = { '' }
+-- The place where the page before ended.
+local function place_of(pattern)
+  local one, two, three = match(after, pattern)
+  if after ~= '' and not one then
+    error({ err = 'CURSOR no page of ' .. status .. ' tasks ended at that place: begin with the first page' })
+  end
+  return one, two, three
+end
 local function is_named(lane)
   return named == '' or string.sub(lane, 3) == named
 end
@@ -11,7 +19,7 @@ if status == 'pending' or status == 'failed' then
   local lanes = call('ZRANGE', prefix .. 'lanes', '0', '-1')
   table.sort(lanes)
   -- The lane, the minute and how many of it were told.
-  local from_lane, from_minute, told = match(after, '^(%S+) (%-?%d+) (%d+)$')
+  local from_lane, from_minute, told = place_of('^([012]:%S+) (%-?%d+) (%d+)$')
   for _, lane in ipairs(lanes) do
     if is_named(lane) and (not from_lane or lane >= from_lane) then
       local same_lane = lane == from_lane
@@ -34,7 +42,7 @@ if status == 'pending' or status == 'failed' then
     end
   end
 elseif status == 'dispatched' then
-  local from_lane, entry = match(after, '^(%S+) (%S+)$')
+  local from_lane, entry = place_of('^([012]:%S+) (%d+%-%d+)$')
   -- Not SORT, which counts as a write: a server without memory refuses it.
   local lanes = own('SMEMBERS', prefix .. 'seen')
   table.sort(lanes)
@@ -54,7 +62,7 @@ elseif status == 'dispatched' then
   end
 elseif status == 'running' then
   -- By fence: as they began.
-  local from, all = tonumber(after) or 0, {}
+  local from, all = tonumber(place_of('^%d+$')) or 0, {}
   for _, task in ipairs(call('ZRANGE', running, '0', '-1')) do
     local fence = tonumber(match(call('HGET', attempts, task) or '', '^r %d+ (%d+) '))
     if fence and fence > from then
@@ -72,7 +80,7 @@ elseif status == 'running' then
   end
 elseif status == 'dead' then
   -- By when they died.
-  local from, last = match(after, '^(%d+) (.*)$')
+  local from, last = place_of('^(%d+) (.*)$')
   local rank = 0
   if from then
     rank = call('ZRANK', prefix .. 'dead', last)
@@ -88,7 +96,7 @@ elseif status == 'dead' then
 else
   -- By part, and in it by when they ended. What has ended once more is where it did so last.
   local e = parts_of_ended()
-  local from_part, from, last = match(after, '^(%d+) (%d+) (.*)$')
+  local from_part, from, last = place_of('^(%d+) (%d+) (.*)$')
   from_part, from = tonumber(from_part) or 0, tonumber(from)
   for part = math.max(from_part, e.first), e.last do
     local all, known = {}, own('HGETALL', part_of(part))
