@@ -12,6 +12,7 @@ use crate::names::{QueueName, TaskName};
 use crate::runtime::config::{Config, JobSpec};
 use crate::store::tasks::OpenQueue;
 use crate::tasks::hub::Hub;
+use crate::tasks::id::Keys;
 use crate::tasks::record::TaskRecord;
 use crate::tasks::routing::Routes;
 use crate::tasks::spec::{MAX_SHARDS, Runs, Settings, TaskSpec};
@@ -109,6 +110,7 @@ pub(super) fn gather(given: &mut Bootstrap, jobs: &[JobSpec], vars: Vars, faults
     let mut wish = std::mem::take(&mut given.tasks);
     let mut settings = Settings {
         works: !wish.idle,
+        keys: given.within.nonce.map_or_else(Keys::default, Keys::seeded),
         ..Settings::default()
     };
     let simulated = given.within.only.is_some();

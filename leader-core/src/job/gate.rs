@@ -84,6 +84,8 @@ pub(crate) struct Gate {
     told: AtomicU64,
     /// Woken when it rises: in the order of the waiters, which a channel's would not be.
     told_of: Notify,
+    /// Woken when a leadership is shown: by itself, for the same reason.
+    led: Notify,
     status: watch::Sender<GroupStatus>,
 }
 
@@ -118,6 +120,7 @@ impl Gate {
             awaited: AtomicBool::new(false),
             told: AtomicU64::new(0),
             told_of: Notify::new(),
+            led: Notify::new(),
             status: watch::Sender::new(status),
         }
     }
@@ -135,6 +138,21 @@ impl Gate {
 
     pub(crate) fn status(&self) -> &watch::Sender<GroupStatus> {
         &self.status
+    }
+
+    /// Shows what is known of the group.
+    pub(crate) fn show(&self, status: GroupStatus) {
+        let leads = status.role == Role::Leader;
+        self.status.send_replace(status);
+        if leads {
+            self.led.notify_one();
+        }
+    }
+
+    /// Completes when a leadership has been shown since the last time. For one at a time, who dispatches. Cancel safe.
+    #[cfg(feature = "tasks")]
+    pub(crate) async fn led(&self) {
+        self.led.notified().await;
     }
 
     /// Begins a leadership. The belief of an earlier one must have been cleared.

@@ -17,10 +17,9 @@ pub(super) async fn dispatch(desk: Desk, shard: Shard) {
     let Some(gate) = desk.shared.gates.get(shard.group().as_str()).cloned() else {
         return;
     };
-    let mut status = gate.status().subscribe();
     loop {
         let seen = {
-            let status = status.borrow_and_update();
+            let status = gate.status().borrow();
             (status.role == Role::Leader).then_some(status.term)
         };
         if let Some(term) = seen {
@@ -28,9 +27,7 @@ pub(super) async fn dispatch(desk: Desk, shard: Shard) {
         }
         // Once more after a while, whatever was seen.
         let renew = desk.shared.config.timing.renew();
-        if let Ok(Err(_)) = tokio::time::timeout(renew, status.changed()).await {
-            return;
-        }
+        let _ = tokio::time::timeout(renew, gate.led()).await;
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::handle::Tasks;
-use super::id::{TaskId, fresh_key};
+use super::id::TaskId;
 use super::record::{PayloadOf, TaskHandler};
 use crate::names::{NameError, QueueName, TaskName};
 use crate::store::StoreError;
@@ -240,7 +240,7 @@ impl<H: TaskHandler> Enqueue<H> {
     fn order(self) -> Result<(Tasks, QueueName, NewTask), EnqueueError> {
         let (queue, lane, due) = self.wish.checked()?;
         let task = NewTask {
-            key: fresh_key(self.tasks.shared.fleet_now()),
+            key: self.tasks.hub.settings.keys.fresh(self.tasks.shared.fleet_now()),
             lane,
             due,
             unique: self.unique.map(checked_unique).transpose()?,
@@ -340,7 +340,7 @@ impl<H: TaskHandler> IntoFuture for EnqueueMany<H> {
             let (queue, lane, due) = wish.checked()?;
             let now = tasks.shared.fleet_now();
             let new = payloads?.into_iter().map(|(payload, unique)| NewTask {
-                key: fresh_key(now),
+                key: tasks.hub.settings.keys.fresh(now),
                 lane: lane.clone(),
                 due,
                 unique,

@@ -46,6 +46,8 @@ pub(crate) struct Hub {
     pub(super) routes: Mutex<Routes>,
     pub(super) attempts: Attempts,
     pub(super) stage: watch::Sender<Stage>,
+    /// Cancelled when the drain begins: two waiters of a channel would be woken in an order of its own.
+    draining: CancellationToken,
     orders: mpsc::UnboundedSender<Order>,
     inbox: tokio::sync::Mutex<mpsc::UnboundedReceiver<Order>>,
     /// Orders that were given and not answered.
@@ -95,6 +97,7 @@ impl Hub {
             settings,
             routes: Mutex::new(routes),
             stage: watch::Sender::new(Stage::Works),
+            draining: CancellationToken::new(),
             orders,
             inbox: tokio::sync::Mutex::new(inbox),
             ordered: Arc::default(),
@@ -172,6 +175,11 @@ impl Hub {
     pub(super) fn drains(&self) -> bool {
         *self.stage.borrow() != Stage::Works
     }
+
+    /// Completes when the drain begins. Cancel safe.
+    pub(super) async fn draining(&self) {
+        self.draining.cancelled().await;
+    }
 }
 
 impl Companion for Hub {
@@ -224,6 +232,7 @@ impl Companion for Hub {
                 Stage::Drains(earlier) => Stage::Drains(earlier.min(by)),
             };
         });
+        self.draining.cancel();
     }
 
     fn end(&self) {

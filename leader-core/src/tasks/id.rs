@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
@@ -115,9 +115,30 @@ fn read(text: &str) -> Result<TaskId, String> {
 /// The digits of Crockford: no letter that is taken for another, and sorted as numbers are.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// A key for a new task: a ULID. Later ones sort behind those of earlier milliseconds.
-pub(crate) fn fresh_key(now: Timestamp) -> String {
-    key_of(now, (u128::from(random()) << 64) | u128::from(random()))
+/// Where the keys of new tasks come from: the system's chance, or in a simulation what follows from a seed.
+#[derive(Debug, Default)]
+pub(crate) struct Keys(Option<Mutex<u64>>);
+
+impl Keys {
+    /// Those of one process in a simulation.
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self(Some(Mutex::new(seed)))
+    }
+
+    /// A key for a new task: a ULID. Later ones sort behind those of earlier milliseconds.
+    pub(crate) fn fresh(&self, now: Timestamp) -> String {
+        key_of(now, (u128::from(self.number()) << 64) | u128::from(self.number()))
+    }
+
+    fn number(&self) -> u64 {
+        let Some(seeded) = &self.0 else { return random() };
+        // SplitMix64: Steele, Lea and Flood, 2014.
+        let mut state = seeded.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
 }
 
 /// The key that time and chance make: 48 bits of milliseconds, and the last 80 of the random ones.
@@ -197,12 +218,24 @@ mod tests {
 
     #[test]
     fn no_two_keys_are_alike() {
-        let keys: BTreeSet<_> = (0..10_000).map(|_| fresh_key(Timestamp::UNIX_EPOCH)).collect();
-        assert_eq!(keys.len(), 10_000);
-        // Nor do they share more than the time: every place varies.
-        for at in 10..26 {
-            let digits: BTreeSet<_> = keys.iter().map(|key| key.as_bytes()[at]).collect();
-            assert_eq!(digits.len(), 32, "place {at}");
+        for source in [Keys::default(), Keys::seeded(1)] {
+            let keys: BTreeSet<_> = (0..10_000).map(|_| source.fresh(Timestamp::UNIX_EPOCH)).collect();
+            assert_eq!(keys.len(), 10_000);
+            // Nor do they share more than the time: every place varies.
+            for at in 10..26 {
+                let digits: BTreeSet<_> = keys.iter().map(|key| key.as_bytes()[at]).collect();
+                assert_eq!(digits.len(), 32, "place {at}");
+            }
         }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_keys() {
+        let two = |seed| {
+            let keys = Keys::seeded(seed);
+            [(); 2].map(|()| keys.fresh(Timestamp::UNIX_EPOCH))
+        };
+        assert_eq!(two(7), two(7));
+        assert_ne!(two(7), two(8));
     }
 }

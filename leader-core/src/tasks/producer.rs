@@ -100,6 +100,8 @@ pub(super) async fn produce(desk: Desk) {
     let mut work = Work::default();
     loop {
         tokio::select! {
+            biased;
+            Some(answer) = told.recv() => work.answered(&desk, answer),
             order = inbox.recv() => match order {
                 Some(order) => {
                     work.take(&desk, order);
@@ -110,7 +112,6 @@ pub(super) async fn produce(desk: Desk) {
                 }
                 None => return,
             },
-            Some(answer) = told.recv() => work.answered(&desk, answer),
         }
         work.route(&desk, &tell);
         work.send(&desk, &tell);

@@ -151,6 +151,7 @@ pub(super) async fn watch(desk: Desk) {
         }
         let next = next.unwrap_or(now + timing.ttl());
         tokio::select! {
+            biased;
             () = clock.sleep_until(next, timing.ttl() / 10) => {}
             () = sooner => {}
             _ = stage.changed() => desk.look_again(),

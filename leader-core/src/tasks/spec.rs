@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::id::Keys;
 use super::record::TaskBody;
 use crate::names::{QueueName, TaskName};
 use crate::runtime::config::JobSpec;
@@ -69,6 +70,7 @@ pub(crate) struct Settings {
     /// The most that waits in one stream.
     pub(crate) stream: u32,
     pub(crate) keep: TaskKeep,
+    pub(crate) keys: Keys,
 }
 
 impl Default for Settings {
@@ -82,6 +84,7 @@ impl Default for Settings {
             max_payload: MAX_PAYLOAD,
             stream: STREAM,
             keep: TaskKeep::default(),
+            keys: Keys::default(),
         }
     }
 }

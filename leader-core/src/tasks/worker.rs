@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::attempts::{Attempt, AttemptId};
 use super::extract::TaskGiven;
-use super::hub::{Desk, Stage};
+use super::hub::Desk;
 use super::id::TaskId;
 use super::record::TaskRunFn;
 use super::results::Reporter;
@@ -42,10 +42,9 @@ pub(super) async fn work(desk: Desk) {
     // Where more may wait, and where some task was at its bound when that was last seen.
     let (mut hot, mut held) = (vec![true; shards.len()], vec![false; shards.len()]);
     let (mut turn, mut looked) = (0_usize, desk.shared.config.clock.now());
-    let mut stage = hub.stage.subscribe();
     // One at a time: a server that is asked again while it waits answers the first wait first.
     let mut waiting: Option<Answer<'_, ()>> = None;
-    while *stage.borrow_and_update() == Stage::Works {
+    while !hub.drains() {
         turn = turn.wrapping_add(1);
         let room_made = hub.attempts.room.notified();
         let now = desk.shared.config.clock.now();
@@ -84,6 +83,8 @@ pub(super) async fn work(desk: Desk) {
             }
         };
         tokio::select! {
+            biased;
+            () = hub.draining() => {}
             answer = answer => {
                 waiting = None;
                 if let Err(error) = answer {
@@ -95,7 +96,6 @@ pub(super) async fn work(desk: Desk) {
             () = room_made, if is_held || full => {
                 hot.iter_mut().zip(&held).for_each(|(hot, held)| *hot |= *held);
             }
-            _ = stage.changed() => {}
         }
     }
 }

@@ -369,7 +369,7 @@ impl GroupState {
             term,
             since,
         };
-        self.gate.status().send_replace(status);
+        self.gate.show(status);
     }
 }
 
