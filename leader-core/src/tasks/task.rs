@@ -116,6 +116,12 @@ impl Task {
         self.0.trust.cancelled().await;
     }
 
+    /// Whether the attempt may still be believed to be its worker's.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.0.trust.holds()
+    }
+
     /// Whether the body should stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 
 use super::invariants::{self, Invariant, Scene};
 use super::seen::Seen;
+#[cfg(feature = "tasks")]
+use super::tasks::seen::TaskSeen;
 use crate::event::Event;
 
 /// The most violations that are kept: one fault is seen again and again.
@@ -44,6 +46,11 @@ pub(super) struct Judge {
     pub(super) runs: u64,
     pub(super) polls: u64,
     pub(super) dropped: u64,
+    #[cfg(feature = "tasks")]
+    pub(super) attempts: u64,
+    /// Until when tasks may be forgotten, or known twice.
+    #[cfg(feature = "tasks")]
+    forgets_until: Duration,
 }
 
 impl Judge {
@@ -60,6 +67,10 @@ impl Judge {
             runs: 0,
             polls: 0,
             dropped: 0,
+            #[cfg(feature = "tasks")]
+            attempts: 0,
+            #[cfg(feature = "tasks")]
+            forgets_until: Duration::ZERO,
         }
     }
 
@@ -69,6 +80,8 @@ impl Judge {
             let _ = writeln!(log, "{:>16.6} {seen:?}", at.as_secs_f64());
         }
         (self.scene.now, self.scene.ttl) = (self.begin + at, self.ttl);
+        #[cfg(feature = "tasks")]
+        self.see_tasks(at, seen);
         match seen {
             Seen::Fault(fault) => {
                 self.scene.forgot |= fault.kind.is_forgetful();
@@ -99,5 +112,21 @@ impl Judge {
                 self.violations.push(Violation { at, invariant, what });
             }
         }
+    }
+
+    #[cfg(feature = "tasks")]
+    fn see_tasks(&mut self, at: Duration, seen: &Seen<'_>) {
+        let until = match seen {
+            Seen::Fault(fault) if fault.kind.is_forgetful() => at + fault.lasts + 2 * self.ttl,
+            // A clock that had leapt is put right.
+            Seen::Healed if self.scene.forgot => at + 2 * self.ttl,
+            Seen::Task(TaskSeen::Polled { first: true, .. }) => {
+                self.attempts += 1;
+                return;
+            }
+            _ => at,
+        };
+        self.forgets_until = self.forgets_until.max(until);
+        self.scene.forgets = at < self.forgets_until;
     }
 }

@@ -18,6 +18,8 @@ mod report;
 mod run;
 mod seen;
 mod servers;
+#[cfg(feature = "tasks")]
+mod tasks;
 mod world;
 
 use std::fmt;
@@ -55,6 +57,8 @@ type Configure = Arc<dyn Fn(Bootstrap) -> Bootstrap + Send + Sync>;
 pub(super) struct Setting {
     instances: usize,
     jobs: Vec<&'static Record>,
+    #[cfg(feature = "tasks")]
+    tasks: Vec<tasks::Kind>,
     configure: Vec<Configure>,
     begin: Timestamp,
     span: Duration,
@@ -69,7 +73,16 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// All that are led, in order.
+    /// Whether there is nothing to do.
+    fn is_empty(&self) -> bool {
+        #[cfg(feature = "tasks")]
+        if !self.tasks.is_empty() {
+            return false;
+        }
+        self.jobs.is_empty()
+    }
+
+    /// All that are led for jobs, in order.
     fn groups(&self) -> Vec<GroupName> {
         let named = self.jobs.iter().map(|job| job.group).chain([DEFAULT_GROUP]);
         let mut groups: Vec<_> = named.filter_map(|group| GroupName::new(group).ok()).collect();
@@ -204,6 +217,8 @@ impl Simulation {
             setting: Setting {
                 instances: 3,
                 jobs: Vec::new(),
+                #[cfg(feature = "tasks")]
+                tasks: Vec::new(),
                 configure: Vec::new(),
                 // A Monday; Europe's clocks change four weeks later.
                 begin: Timestamp::from_second(1_772_409_600).unwrap_or(Timestamp::UNIX_EPOCH),

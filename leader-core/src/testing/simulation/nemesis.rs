@@ -66,7 +66,7 @@ impl World {
                 });
             }
             FaultKind::StepDown => self.ask_to_step_down(fault.instance),
-            _ => self.servers.afflict(fault, number, &self.setting.groups()),
+            _ => self.servers.afflict(fault, number, &self.groups()),
         }
         self.count(fault.kind);
         self.see(&Seen::Fault(fault));

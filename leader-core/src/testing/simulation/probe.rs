@@ -5,10 +5,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use super::seen::{Body, Seen};
+use super::seen::{Body, Seen, Who};
 use super::world::World;
 use crate::job::around::Next;
 use crate::job::output::JobError;
+use crate::job::record::OnLoss;
 use crate::job::tick::Tick;
 
 pub(super) struct Probed {
@@ -21,7 +22,27 @@ pub(super) struct Probed {
 }
 
 impl Probed {
-    pub(super) fn new(world: &Weak<World>, body: Body, tick: Tick, next: Next) -> Self {
+    /// The body of a tick, looked at.
+    pub(super) fn of(world: &Weak<World>, who: Who, tick: Tick, next: Next) -> Self {
+        let record = world.upgrade().and_then(|world| {
+            let records = &world.setting.jobs;
+            records
+                .iter()
+                .find(|record| record.name == tick.job().as_str())
+                .copied()
+        });
+        let body = Body {
+            who,
+            job: record.map_or("?", |record| record.name),
+            group: tick.lead().group().to_string(),
+            tick: tick.scheduled_at(),
+            origin: tick.origin(),
+            attempt: tick.attempt(),
+            fence: tick.fence(),
+            term: tick.lead().term(),
+            finishes: record.is_some_and(|record| record.on_loss == OnLoss::Finish),
+            overlap: record.map(|record| record.overlap).unwrap_or_default(),
+        };
         Self {
             world: Weak::clone(world),
             body,

@@ -8,6 +8,8 @@ use super::fault::{Fault, FaultKind};
 use super::judge::Violation;
 use crate::job::record::Job;
 use crate::store::ledger::JobLedger;
+#[cfg(feature = "tasks")]
+use crate::store::tasks::TaskStatus;
 
 /// What came of a simulation; its text tells the counts, and with violations the plan that repeats them.
 #[derive(Clone, Debug)]
@@ -25,6 +27,12 @@ pub struct Report {
     pub violations: Vec<Violation>,
     /// What became of every tick, by job.
     pub ledgers: BTreeMap<String, JobLedger>,
+    /// What became of the tasks that somebody was told to be stored, by name: the newest 20,000.
+    #[cfg(feature = "tasks")]
+    pub tasks: BTreeMap<String, BTreeMap<TaskStatus, u64>>,
+    /// How many attempts at tasks began.
+    #[cfg(feature = "tasks")]
+    pub attempts: u64,
     /// How many leaderships began.
     pub elections: u64,
     /// How many bodies began.
@@ -91,6 +99,13 @@ impl fmt::Display for Report {
             write!(f, "\n  {job}:")?;
             for (outcome, count) in &ledger.counts {
                 write!(f, " {outcome} {count}")?;
+            }
+        }
+        #[cfg(feature = "tasks")]
+        for (task, counts) in &self.tasks {
+            write!(f, "\n  task {task}:")?;
+            for (status, count) in counts {
+                write!(f, " {status} {count}")?;
             }
         }
         for (kind, count) in &self.faults {

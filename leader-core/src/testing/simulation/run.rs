@@ -33,7 +33,7 @@ pub(super) fn run(setting: &Setting, plan: &[Fault]) -> Report {
         "a simulation has a runtime of its own, with its own time: call it in a plain `#[test]`, or in a thread of its own"
     );
     assert!(
-        !setting.jobs.is_empty(),
+        !setting.is_empty(),
         "nothing would be simulated: give the fleet a job with `.job::<its_name>()`"
     );
     let is_made = |record: &&&Record| matches!(record.trigger, Trigger::Handler);
@@ -66,6 +66,8 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
     for instance in 0..world.machines.len() {
         world.start(instance);
     }
+    #[cfg(feature = "tasks")]
+    super::tasks::begin(&world);
     for (at, number, happens) in events(plan) {
         sleep_until(world.began + at).await;
         if lock(&world.refused).is_some() {
@@ -77,7 +79,7 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
                     world.kill(who);
                 }
             }
-            return report(&world, plan, BTreeMap::new());
+            return report(&world, plan);
         }
         if happens {
             world.afflict(&plan[number], number);
@@ -95,6 +97,8 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
     }
     let healed_at = world.clock.wall();
     recover(&world, plan).await;
+    #[cfg(feature = "tasks")]
+    super::tasks::settle(&world).await;
     settle(&world, healed_at).await;
     let mut handle = None;
     for instance in 0..world.machines.len() {
@@ -128,10 +132,17 @@ async fn play(setting: Setting, plan: &[Fault]) -> Report {
             ledger,
         });
     }
-    report(&world, plan, ledgers)
+    #[cfg(feature = "tasks")]
+    let tasks = super::tasks::look(&world).await;
+    Report {
+        ledgers,
+        #[cfg(feature = "tasks")]
+        tasks,
+        ..report(&world, plan)
+    }
 }
 
-fn report(world: &World, plan: &[Fault], ledgers: BTreeMap<String, JobLedger>) -> Report {
+fn report(world: &World, plan: &[Fault]) -> Report {
     let counts = lock(&world.counts).clone();
     world.judge(|judge| Report {
         seed: world.setting.seed,
@@ -139,11 +150,15 @@ fn report(world: &World, plan: &[Fault], ledgers: BTreeMap<String, JobLedger>) -
         faults: counts,
         plan: plan.to_vec(),
         violations: std::mem::take(&mut judge.violations),
-        ledgers,
+        ledgers: BTreeMap::new(),
+        #[cfg(feature = "tasks")]
+        tasks: BTreeMap::new(),
         elections: judge.elections,
         runs: judge.runs,
         dropped: judge.dropped,
         polls: judge.polls,
+        #[cfg(feature = "tasks")]
+        attempts: judge.attempts,
         log: judge.log.take(),
     })
 }
@@ -176,10 +191,21 @@ fn look_around(world: &World) {
             world.see(&Seen::Size {
                 what: "tasks of a process",
                 size: process.tasks(),
-                bound: TASKS + 10 * world.setting.jobs.len(),
+                bound: TASKS + 10 * world.setting.jobs.len() + of_tasks(world),
             });
         }
     }
+}
+
+/// The most that the work on tasks adds to these: a few for each queue, and the bodies.
+#[cfg(feature = "tasks")]
+fn of_tasks(world: &World) -> usize {
+    300 * world.setting.tasks.len()
+}
+
+#[cfg(not(feature = "tasks"))]
+fn of_tasks(_: &World) -> usize {
+    0
 }
 
 /// How much longer than promised a fleet may be without a leader: a server that may have forgotten keeps everybody waiting, a lease
@@ -206,7 +232,7 @@ async fn recover(world: &Arc<World>, plan: &[Fault]) {
     let timing = world.setting.timing;
     let bound = timing.ttl() + Duration::from_secs(1) + grace_of_recovery(timing, plan, world.setting.span);
     let began = of_timers();
-    for group in &world.setting.groups() {
+    for group in &world.groups() {
         let after = loop {
             let led = (0..world.machines.len()).any(|instance| world.believes(instance, group.as_str()).is_some());
             if led {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::fault::Fault;
+#[cfg(feature = "tasks")]
+use super::tasks::seen::TaskSeen;
 use crate::event::Event;
 use crate::job::record::Overlap;
 use crate::job::tick::Origin;
@@ -111,6 +113,9 @@ pub(super) enum Seen<'a> {
         undecided: u64,
         ledger: &'a JobLedger,
     },
+    /// Something of tasks.
+    #[cfg(feature = "tasks")]
+    Task(TaskSeen<'a>),
     /// How much there is of what could grow.
     Size {
         what: &'static str,

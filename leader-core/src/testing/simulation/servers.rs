@@ -8,11 +8,17 @@ use tokio::time::{Instant, sleep_until};
 
 use super::fault::{Fault, FaultKind};
 use super::seen::Seen;
+#[cfg(feature = "tasks")]
+use super::tasks::steps::Batches;
 use super::world::World;
 use crate::clock::{Clock, of_timers};
+#[cfg(feature = "tasks")]
+use crate::names::Holder;
 use crate::names::{GroupName, Namespace};
 use crate::store::StoreError;
 use crate::store::embedded::{Embedded, EmbeddedServer, GroupLook, Left, Part, Snapshot};
+#[cfg(feature = "tasks")]
+use crate::store::tasks::Shard;
 
 /// How far apart the clocks of two servers are: no two of them ever show the same microsecond.
 const APART: SignedDuration = SignedDuration::from_micros(137);
@@ -25,6 +31,8 @@ pub(super) struct Servers {
     ended: Notify,
     /// Who is told what they do.
     world: Weak<World>,
+    #[cfg(feature = "tasks")]
+    batches: Mutex<Batches>,
 }
 
 #[derive(Debug)]
@@ -108,6 +116,8 @@ impl Servers {
             }),
             ended: Notify::new(),
             world,
+            #[cfg(feature = "tasks")]
+            batches: Mutex::default(),
         }
     }
 
@@ -122,6 +132,16 @@ impl Servers {
         if let Some(world) = self.world.upgrade() {
             world.see(seen);
         }
+    }
+
+    /// Whether a batch of tasks was taken before.
+    #[cfg(feature = "tasks")]
+    pub(super) fn is_repeated(&self, shard: &Shard, producer: &Holder, number: u64) -> bool {
+        let mut batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = batches.entry((shard.clone(), producer.clone())).or_default();
+        let is_repeated = number <= *last;
+        *last = number.max(*last);
+        is_repeated
     }
 
     /// Lets a fault of the store begin.

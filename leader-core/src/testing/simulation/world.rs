@@ -15,16 +15,14 @@ use super::fault::FaultKind;
 use super::judge::Judge;
 use super::link::{Link, Way};
 use super::probe::Probed;
-use super::seen::{Body, Seen, Who};
+use super::seen::{Seen, Who};
 use super::servers::Servers;
 use crate::bootstrap::{Bootstrap, BootstrapError, Simulated};
 use crate::clock::{Clock, Moment, of_timers};
 use crate::event::EventsError;
 use crate::instance::Instance;
-use crate::job::around::Next;
-use crate::job::record::OnLoss;
 use crate::job::scope::Gates;
-use crate::job::tick::Tick;
+use crate::names::GroupName;
 use crate::runtime::process::{Process, Stoppable};
 
 /// The pause before a process that could not start is started again.
@@ -40,6 +38,12 @@ pub(super) struct World {
     judge: Mutex<Judge>,
     pub(super) counts: Arc<Mutex<BTreeMap<FaultKind, u64>>>,
     pub(super) refused: Mutex<Option<BootstrapError>>,
+    /// Attempts at tasks whose bodies are under way.
+    #[cfg(feature = "tasks")]
+    pub(super) under: Mutex<super::tasks::Under>,
+    /// The tasks that somebody was told to be stored, with how often each is tried again.
+    #[cfg(feature = "tasks")]
+    pub(super) stored: Mutex<std::collections::VecDeque<(crate::tasks::id::TaskId, u32)>>,
     me: Weak<Self>,
 }
 
@@ -123,6 +127,10 @@ impl World {
             judge: Mutex::new(Judge::new(setting.begin, setting.timing.ttl(), setting.keeps_log)),
             counts: Arc::clone(&counts),
             refused: Mutex::default(),
+            #[cfg(feature = "tasks")]
+            under: Mutex::default(),
+            #[cfg(feature = "tasks")]
+            stored: Mutex::default(),
             began: of_timers(),
             clock,
             setting,
@@ -167,6 +175,21 @@ impl World {
         let life = self.life(who.instance);
         let lives = life.process.as_ref().is_some_and(|process| !process.is_dead());
         (lives && life.number == who.life && life.stops == 0).then_some(life.stopped)
+    }
+
+    /// All that are led: of the queues of tasks those that somebody who lived last knows.
+    pub(super) fn groups(&self) -> Vec<GroupName> {
+        let mut groups = self.setting.groups();
+        for instance in 0..self.machines.len() {
+            let gates = self.life(instance).gates.get().cloned();
+            let known = gates
+                .iter()
+                .flat_map(|gates| gates.iter().map(|gate| gate.group().clone()));
+            groups.extend(known.filter(|group| group.as_str().starts_with("dispatch:")));
+        }
+        groups.sort();
+        groups.dedup();
+        groups
     }
 
     /// The ticks of a job in a span, as any instance that lives sees them; 0 where none does.
@@ -247,7 +270,9 @@ impl World {
             .instance_id(format!("simulated-{}", who.instance))
             .service("simulated")
             .timing(setting.timing)
-            .around(move |tick, next| probed(&me, who, tick, next));
+            .around(move |tick, next| Probed::of(&me, who, tick, next));
+        #[cfg(feature = "tasks")]
+        let bootstrap = super::tasks::given(bootstrap, &setting.tasks, &self.me, who);
         setting
             .configure
             .iter()
@@ -374,27 +399,4 @@ impl World {
         };
         gate.trusts(term).then_some((who, term))
     }
-}
-
-fn probed(world: &Weak<World>, who: Who, tick: Tick, next: Next) -> Probed {
-    let record = world.upgrade().and_then(|world| {
-        let records = &world.setting.jobs;
-        records
-            .iter()
-            .find(|record| record.name == tick.job().as_str())
-            .copied()
-    });
-    let body = Body {
-        who,
-        job: record.map_or("?", |record| record.name),
-        group: tick.lead().group().to_string(),
-        tick: tick.scheduled_at(),
-        origin: tick.origin(),
-        attempt: tick.attempt(),
-        fence: tick.fence(),
-        term: tick.lead().term(),
-        finishes: record.is_some_and(|record| record.on_loss == OnLoss::Finish),
-        overlap: record.map(|record| record.overlap).unwrap_or_default(),
-    };
-    Probed::new(world, body, tick, next)
 }

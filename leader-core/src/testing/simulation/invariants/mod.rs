@@ -15,6 +15,8 @@ mod one_start;
 mod quiet;
 mod recovery;
 mod rising;
+#[cfg(feature = "tasks")]
+mod tasks;
 mod terms;
 mod told;
 mod trusted_polls;
@@ -43,13 +45,16 @@ pub(super) struct Scene {
     pub(super) split: bool,
     /// What really is the time.
     pub(super) now: Timestamp,
+    /// A server has forgotten something, or its clock has leapt, less than two leases ago.
+    #[cfg(feature = "tasks")]
+    pub(super) forgets: bool,
     /// How long leases live.
     pub(super) ttl: Duration,
 }
 
 /// All of them, for a new run.
 pub(super) fn all() -> Vec<Box<dyn Invariant>> {
-    vec![
+    let of_jobs: Vec<Box<dyn Invariant>> = vec![
         Box::new(one_believer::OneBeliever),
         Box::<leases::Leases>::default(),
         Box::<rising::Rising>::default(),
@@ -68,5 +73,8 @@ pub(super) fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(recovery::Recovery),
         Box::new(bounded_calls::BoundedCalls),
         Box::new(bounded_memory::BoundedMemory),
-    ]
+    ];
+    #[cfg(feature = "tasks")]
+    let of_jobs = of_jobs.into_iter().chain(tasks::all()).collect();
+    of_jobs
 }

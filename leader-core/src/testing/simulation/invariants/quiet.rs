@@ -54,7 +54,11 @@ impl Quiet {
 fn is_usual(event: &Event) -> bool {
     matches!(
         event,
-        Event::RunStarted { .. } | Event::RunFailed { .. } | Event::Decided { .. } | Event::BodyEnded { .. }
+        Event::RunStarted { .. }
+            | Event::RunFailed { .. }
+            | Event::Decided { .. }
+            | Event::BodyEnded { .. }
+            | Event::Tasks(_)
     )
 }
 

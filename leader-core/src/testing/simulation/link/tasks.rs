@@ -1,5 +1,7 @@
 //! Tasks on the way to the store and back.
 
+use std::sync::Arc;
+
 use super::{Link, one};
 use crate::store::Answer;
 use crate::store::tasks::{
@@ -7,6 +9,7 @@ use crate::store::tasks::{
     FinishBatch, FinishReply, Generations, ListTasks, OpenQueue, Shard, ShardFigures, StoredTask, Take, TakeReply,
     TaskBeats, TaskPage, TaskStore,
 };
+use crate::testing::simulation::tasks::steps;
 
 /// Carries a step of the store.
 macro_rules! carried {
@@ -25,7 +28,8 @@ impl TaskStore for Link {
     }
 
     fn enqueue(&self, batch: EnqueueBatch) -> Answer<'_, EnqueueReply> {
-        carried!(self, server => server.enqueue(batch))
+        let servers = Arc::clone(&self.servers);
+        carried!(self, server => steps::enqueue(servers, server, batch))
     }
 
     fn forget_once<'a>(&'a self, shard: &'a Shard, keys: Vec<String>) -> Answer<'a, ()> {
@@ -39,11 +43,13 @@ impl TaskStore for Link {
     }
 
     fn dispatch(&self, request: Dispatch) -> Answer<'_, DispatchReply> {
-        carried!(self, server => server.dispatch(request))
+        let servers = Arc::clone(&self.servers);
+        carried!(self, server => steps::dispatch(servers, server, request))
     }
 
     fn take(&self, request: Take) -> Answer<'_, TakeReply> {
-        carried!(self, server => server.take(request))
+        let servers = Arc::clone(&self.servers);
+        carried!(self, server => steps::take(servers, server, request))
     }
 
     /// Only a hint: nothing is sent, and what hangs in a server that is gone ends with the bound.
@@ -56,11 +62,13 @@ impl TaskStore for Link {
     }
 
     fn finish(&self, batch: FinishBatch) -> Answer<'_, Vec<FinishReply>> {
-        carried!(self, server => server.finish(batch))
+        let servers = Arc::clone(&self.servers);
+        carried!(self, server => steps::finish(servers, server, batch))
     }
 
     fn change_task(&self, request: ChangeTask) -> Answer<'_, Changed> {
-        carried!(self, server => server.change_task(request))
+        let servers = Arc::clone(&self.servers);
+        carried!(self, server => steps::change(servers, server, request))
     }
 
     fn task<'a>(&'a self, shard: &'a Shard, key: &'a str) -> Answer<'a, Option<StoredTask>> {
