@@ -11,6 +11,7 @@ mod jobs;
 #[cfg(feature = "mutants")]
 mod mutants;
 mod swarm;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;

@@ -6,12 +6,12 @@ use leader_core::Timing;
 use leader_core::testing::{Faults, Simulation};
 use leader_tests::dice::Dice;
 
-use crate::jobs;
+use crate::{jobs, tasks};
 
 /// How long each seed is simulated.
 pub(crate) const SPAN: Duration = Duration::from_secs(4 * 3_600);
 
-/// The fleet of a seed. Every fourth store forgets.
+/// The fleet of a seed. Every fourth store forgets, and every third fleet has tasks.
 pub(crate) fn simulation(seed: u64) -> Simulation {
     let mut dice = Dice::new(seed);
     let instances = 2 + usize::try_from(dice.below(3).min(dice.below(8))).expect("a few");
@@ -33,6 +33,15 @@ pub(crate) fn simulation(seed: u64) -> Simulation {
         // Steps of 5 meet each of the 12 once.
         let (_, add) = jobs::ALL[(first + 5 * at) % jobs::ALL.len()];
         simulation = add(simulation);
+    }
+    if dice.below(3) == 0 {
+        let first = usize::try_from(dice.below(tasks::ALL.len() as u64)).expect("a few");
+        for at in 0..=usize::try_from(dice.below(3)).expect("a few") {
+            let (_, add) = tasks::ALL[(first + at) % tasks::ALL.len()];
+            simulation = add(simulation);
+        }
+        let parts = 1 + u32::try_from(dice.below(3)).expect("a few");
+        simulation = simulation.configure(move |bootstrap| bootstrap.tasks(|tasks| tasks.shards("two", parts)));
     }
     simulation
 }

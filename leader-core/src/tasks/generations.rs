@@ -1,10 +1,11 @@
 //! Earlier numbers of shards of a queue: over when no unfinished task is left of them.
 
 use super::hub::Desk;
-use super::producer::learn;
+use super::producer::patiently;
+use crate::clock::Moment;
 use crate::names::QueueName;
 use crate::store::StoreError;
-use crate::store::tasks::{Closed, Generation, OpenQueue, Shard};
+use crate::store::tasks::{Closed, EnqueueBatch, Generation, Generations, OpenQueue, Shard};
 
 /// Closes the generations that are over, where this instance leads the first shard of their queue.
 pub(super) async fn close(desk: Desk) {
@@ -76,4 +77,39 @@ async fn close_of(desk: &Desk, queue: &QueueName) -> Result<(), StoreError> {
         desk.hub.routes().learn(queue, left);
     }
     Ok(())
+}
+
+/// Learns how many shards a queue has, and tells the shards of its earlier generations, so that they take nothing of those any more.
+pub(super) async fn learn(desk: &Desk, queue: &QueueName, by: Moment) -> Result<(), StoreError> {
+    let generations = open_ones(desk, queue, by).await?;
+    tell_shards(desk, queue, &generations, by).await?;
+    desk.hub.routes().learn(queue, generations);
+    Ok(())
+}
+
+async fn tell_shards(desk: &Desk, queue: &QueueName, generations: &Generations, by: Moment) -> Result<(), StoreError> {
+    let most = generations.earlier.iter().map(|generation| generation.shards).max();
+    for index in 0..most.unwrap_or(0) {
+        let batch = EnqueueBatch {
+            shard: Shard {
+                queue: queue.clone(),
+                index,
+            },
+            generation: generations.newest.number,
+            producer: desk.shared.config.holder.clone(),
+            number: 0,
+            tasks: Vec::new(),
+        };
+        patiently(desk, by, || desk.store.tasks().enqueue(batch.clone())).await?;
+    }
+    Ok(())
+}
+
+/// Asks which generations of a queue are open.
+pub(super) async fn open_ones(desk: &Desk, queue: &QueueName, by: Moment) -> Result<Generations, StoreError> {
+    let asked = || OpenQueue {
+        queue: queue.clone(),
+        shards: None,
+    };
+    patiently(desk, by, || desk.store.tasks().open_queue(asked())).await
 }

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 use super::enqueue::EnqueueError;
+use super::generations::{learn, open_ones};
 use super::hub::{Counted, Desk};
 use super::id::TaskId;
 use super::routing::{earlier_of, shard_of};
 use crate::clock::Moment;
 use crate::names::QueueName;
 use crate::store::StoreError;
-use crate::store::tasks::{EnqueueBatch, EnqueueReply, Generations, NewTask, OpenQueue, Shard};
+use crate::store::tasks::{EnqueueBatch, EnqueueReply, Generations, NewTask, Shard};
 
 /// The most tasks of one batch, and the bytes that end one earlier.
 const BATCH: usize = 256;
@@ -312,7 +313,7 @@ fn by(desk: &Desk) -> Moment {
 }
 
 /// Asks again while the store does not answer.
-async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(
+pub(super) async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(
     desk: &Desk,
     by: Moment,
     mut ask: impl FnMut() -> F,
@@ -326,37 +327,6 @@ async fn patiently<T, F: Future<Output = Result<T, StoreError>>>(
             answer => return answer,
         }
     }
-}
-
-/// Learns how many shards a queue has, and tells the shards of its earlier generations, so that they take nothing of those any more.
-pub(super) async fn learn(desk: &Desk, queue: &QueueName, by: Moment) -> Result<(), StoreError> {
-    let tasks = desk.store.tasks();
-    let asked = || OpenQueue {
-        queue: queue.clone(),
-        shards: None,
-    };
-    let generations = patiently(desk, by, || tasks.open_queue(asked())).await?;
-    tell_shards(desk, queue, &generations, by).await?;
-    desk.hub.routes().learn(queue, generations);
-    Ok(())
-}
-
-async fn tell_shards(desk: &Desk, queue: &QueueName, generations: &Generations, by: Moment) -> Result<(), StoreError> {
-    let most = generations.earlier.iter().map(|generation| generation.shards).max();
-    for index in 0..most.unwrap_or(0) {
-        let batch = EnqueueBatch {
-            shard: Shard {
-                queue: queue.clone(),
-                index,
-            },
-            generation: generations.newest.number,
-            producer: desk.shared.config.holder.clone(),
-            number: 0,
-            tasks: Vec::new(),
-        };
-        patiently(desk, by, || desk.store.tasks().enqueue(batch.clone())).await?;
-    }
-    Ok(())
 }
 
 /// Stores one batch.
@@ -379,14 +349,26 @@ async fn store(
         }
     }
     let new = tasks.iter().zip(&instead).filter(|(_, instead)| instead.is_none());
-    let batch = EnqueueBatch {
+    let mut batch = EnqueueBatch {
         shard: shard.clone(),
         generation: generations.newest.number,
         producer: desk.shared.config.holder.clone(),
         number: BATCHES.fetch_add(1, Ordering::SeqCst) + 1,
         tasks: new.map(|((_, task), _)| task.clone()).collect(),
     };
-    match patiently(desk, by, || desk.store.tasks().enqueue(batch.clone())).await {
+    let mut stored = patiently(desk, by, || desk.store.tasks().enqueue(batch.clone())).await;
+    if let Ok(EnqueueReply::Moved { generation }) = stored {
+        // A store that has lost what it knew of the queue would send us to and fro for ever: the shard is right.
+        match open_ones(desk, &shard.queue, by).await {
+            Ok(known) if known.newest.number < generation => {
+                batch.generation = generation;
+                stored = patiently(desk, by, || desk.store.tasks().enqueue(batch.clone())).await;
+            }
+            Ok(_) => {}
+            Err(error) => return Outcome::Failed(error),
+        }
+    }
+    match stored {
         Ok(EnqueueReply::Stored { instead: others, .. }) => {
             let mut others = others.into_iter();
             for place in instead.iter_mut().filter(|instead| instead.is_none()) {
