@@ -149,6 +149,36 @@ mutants! {
     MissedForgotten,
     /// A new leader begins every job anew.
     BornAnew,
+    /// The result of an attempt at a task is taken, whichever attempt is under way.
+    TaskLateResult,
+    /// An attempt at a task that was silent is lost, even where nobody could have heard it.
+    TaskLostByAnOutage,
+    /// A task is due a minute early.
+    TaskDueEarly,
+    /// An attempt at a task is not compared with its trust when it is polled.
+    TaskPolledPastTrust,
+    /// Trust in an attempt at a task counts from the answer, and not from before it was asked for.
+    TaskTrustFromTheReply,
+    /// No attempt at a task gives a sign of life.
+    TaskNoSignsOfLife,
+    /// A batch of tasks that is asked for again has another number.
+    TaskStoredAgain,
+    /// Attempts that are asked for again are others.
+    TaskTakenAgain,
+    /// How an attempt at a task ended is told once, whether it is heard or not.
+    TaskToldOnce,
+    /// A task whose attempt was lost is not put back.
+    TaskLostForEver,
+    /// A task that has ended keeps its unique key.
+    TaskUniqueKept,
+    /// The unique key of a task is free when its first attempt begins.
+    TaskUniqueFreedEarly,
+    /// An attempt at a task has the fence of the one before it in its shard.
+    TaskFenceKept,
+    /// A task is tried once more than it may be.
+    TaskOneTryMore,
+    /// A task that failed is done.
+    TaskErrorTakenForSuccess,
 }
 
 #[cfg(feature = "mutants")]

@@ -9,7 +9,7 @@ use leader_core::mutants::Mutant;
 use leader_core::testing::{FaultKind, Faults, Report, Simulation};
 use leader_tests::say;
 
-use crate::exact;
+use crate::{exact, tasks};
 
 mod jobs {
     use std::time::Duration;
@@ -180,6 +180,27 @@ fn leaping(seed: u64) -> Simulation {
     fleet(seed, faults).job::<jobs::brief>().lasting(60 * MINUTE)
 }
 
+/// Tasks, in everything that befalls who works for them and the store.
+fn tasks(seed: u64) -> Simulation {
+    let faults = Faults::fierce().without(FaultKind::WallStep);
+    let simulation = tasks::ALL
+        .into_iter()
+        .fold(fleet(seed, faults), |simulation, (_, add)| add(simulation));
+    simulation.lasting(60 * MINUTE)
+}
+
+/// Tasks, and a store that is away for longer than leases last, again and again.
+fn tasks_away(seed: u64) -> Simulation {
+    let faults = Faults::none()
+        .with(FaultKind::StoreRestart, 20.0)
+        .with(FaultKind::StoreStall, 20.0)
+        .up_to(MINUTE);
+    let simulation = tasks::ALL
+        .into_iter()
+        .fold(fleet(seed, faults), |simulation, (_, add)| add(simulation));
+    simulation.lasting(60 * MINUTE)
+}
+
 /// In what a fault shows, and from which seed on it is looked for: one that has shown it.
 fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
     let (name, scenario, first): (_, Scenario, _) = match mutant {
@@ -222,6 +243,19 @@ fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
         | Mutant::ReplacedGoesOn
         | Mutant::TimeoutIgnored
         | Mutant::JitterForgotten => ("calm", exact::calm, 1),
+        Mutant::TaskLateResult
+        | Mutant::TaskDueEarly
+        | Mutant::TaskPolledPastTrust
+        | Mutant::TaskTrustFromTheReply
+        | Mutant::TaskNoSignsOfLife
+        | Mutant::TaskStoredAgain
+        | Mutant::TaskLostForEver
+        | Mutant::TaskUniqueKept
+        | Mutant::TaskUniqueFreedEarly
+        | Mutant::TaskFenceKept
+        | Mutant::TaskOneTryMore
+        | Mutant::TaskErrorTakenForSuccess => ("tasks", tasks, 1),
+        Mutant::TaskLostByAnOutage | Mutant::TaskTakenAgain | Mutant::TaskToldOnce => ("tasks_away", tasks_away, 1),
         Mutant::MissedForgotten => ("away", exact::away, 1),
         _ => ("led", led, 1),
     };

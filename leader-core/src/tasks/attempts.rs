@@ -11,6 +11,7 @@ use super::spec::Settings;
 use super::trust::Trust;
 use crate::clock::Moment;
 use crate::job::outcome::Ran;
+use crate::mutants::{Mutant, planted};
 use crate::names::{QueueName, TaskName};
 use crate::runtime::guarded::{Control, Ending};
 use crate::store::tasks::{BeatReply, Lane, LaneRoom, Priority, Shard, TaskEnd, TaskEnding};
@@ -273,7 +274,7 @@ impl Attempts {
         let silent = state
             .all
             .iter()
-            .filter(|((of, _), attempt)| of == shard && attempt.heard <= since);
+            .filter(|((of, _), attempt)| of == shard && attempt.heard <= since && !planted(Mutant::TaskNoSignsOfLife));
         let mut silent: Vec<_> = silent
             .map(|((_, fence), attempt)| (attempt.key.clone(), *fence))
             .collect();
@@ -373,6 +374,7 @@ fn becomes(
     let Ending { ran, error } = ending;
     match ran {
         Ran::Ok => TaskEnding::Done,
+        Ran::Error if planted(Mutant::TaskErrorTakenForSuccess) => TaskEnding::Done,
         _ if attempt.cancelled => TaskEnding::Cancelled,
         Ran::Error | Ran::Panic | Ran::TimedOut => match pause(attempt) {
             // What was told to stop says so in its own way.

@@ -14,6 +14,7 @@ use super::hub::{Counted, Desk};
 use super::id::TaskId;
 use super::routing::{earlier_of, shard_of};
 use crate::clock::Moment;
+use crate::mutants::{Mutant, planted};
 use crate::names::QueueName;
 use crate::store::StoreError;
 use crate::store::tasks::{EnqueueBatch, EnqueueReply, Generations, NewTask, Shard};
@@ -356,7 +357,13 @@ async fn store(
         number: BATCHES.fetch_add(1, Ordering::SeqCst) + 1,
         tasks: new.map(|((_, task), _)| task.clone()).collect(),
     };
-    let mut stored = patiently(desk, by, || desk.store.tasks().enqueue(batch.clone())).await;
+    let ask = || {
+        if planted(Mutant::TaskStoredAgain) {
+            batch.number = BATCHES.fetch_add(1, Ordering::SeqCst) + 1;
+        }
+        desk.store.tasks().enqueue(batch.clone())
+    };
+    let mut stored = patiently(desk, by, ask).await;
     if let Ok(EnqueueReply::Moved { generation }) = stored {
         // A store that has lost what it knew of the queue would send us to and fro for ever: the shard is right.
         match open_ones(desk, &shard.queue, by).await {

@@ -18,13 +18,14 @@ use super::trust::Trust;
 use crate::clock::Moment;
 use crate::job::record::OnLoss;
 use crate::job::scope::{self, Scope};
+use crate::mutants::{Mutant, planted};
 use crate::runtime::guarded::{Control, Ending, Guarded, Start, Trusted};
 use crate::store::Answer;
 use crate::store::tasks::{AwaitTasks, LaneRoom, Shard, Take, Taken};
 
 impl Trusted for Arc<Trust> {
     fn holds(&self) -> bool {
-        Trust::holds(self)
+        planted(Mutant::TaskPolledPastTrust) || Trust::holds(self)
     }
 }
 
@@ -111,10 +112,13 @@ async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> 
         lanes,
     };
     // The step may have been done when it was first asked for.
-    let sent = config.clock.now();
+    let mut sent = config.clock.now();
     loop {
         match desk.store.tasks().take(request.clone()).await {
             Ok(reply) => {
+                if planted(Mutant::TaskTrustFromTheReply) {
+                    sent = config.clock.now();
+                }
                 begin(desk, shard, sent + config.timing.trust(), sent, reply.taken);
                 return reply.more;
             }

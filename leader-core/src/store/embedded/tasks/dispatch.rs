@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::due::Place;
 use super::shard::{Line, Tasks, instant, millis};
 use crate::job::outcome::Ran;
+use crate::mutants::{Mutant, planted};
 use crate::names::TaskName;
 use crate::store::embedded::Data;
 use crate::store::embedded::step::{Time, whole_millis};
@@ -34,7 +35,7 @@ pub(super) fn dispatch(data: &mut Data, request: &Dispatch, time: Time<'_>) -> (
     let mut empty = Tasks::default();
     let tasks = group.tasks.as_deref_mut().unwrap_or(&mut empty);
     let silence = whole(request.silence);
-    let lost = if whole(request.connected) >= silence {
+    let lost = if planted(Mutant::TaskLostByAnOutage) || whole(request.connected) >= silence {
         tasks.lose_silent(silence, request.losses, time)
     } else {
         Vec::new()
@@ -103,7 +104,7 @@ impl Tasks {
                 self.end(&key, TaskStatus::Cancelled, time);
             } else if dead {
                 self.end(&key, TaskStatus::Dead, time);
-            } else {
+            } else if !planted(Mutant::TaskLostForEver) {
                 self.wait(&key, TaskStatus::Failed, millis(time.wall));
             }
         }
@@ -113,7 +114,10 @@ impl Tasks {
     /// The names of what was moved, and when the first of it was due.
     fn move_due(&mut self, request: &Dispatch, time: Time<'_>) -> (Vec<TaskName>, Option<i64>) {
         let (mut names, mut first_due) = (Vec::new(), None::<i64>);
-        let now = millis(time.wall);
+        let mut now = millis(time.wall);
+        if planted(Mutant::TaskDueEarly) {
+            now += 60_000;
+        }
         for (lane, line) in &mut self.lanes {
             while names.len() < request.most as usize
                 && line.has_room(request.room)

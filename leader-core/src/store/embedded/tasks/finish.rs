@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::enqueue::earlier;
 use super::shard::{Key, Task, Tasks, later, millis};
 use crate::job::outcome::Ran;
+use crate::mutants::{Mutant, planted};
 use crate::store::embedded::Data;
 use crate::store::embedded::step::Time;
 use crate::store::tasks::{FinishBatch, FinishReply, TaskEnd, TaskEnding, TaskStatus};
@@ -23,7 +24,12 @@ pub(super) fn finish(data: &mut Data, batch: FinishBatch, time: Time<'_>) -> (Ve
 impl Tasks {
     fn finish(&mut self, end: TaskEnd, time: Time<'_>) -> FinishReply {
         let key = Key::from(end.key);
-        let cancel = self.all.get_mut(&key).and_then(|task| task.under(end.fence));
+        let mut fence = end.fence;
+        if planted(Mutant::TaskLateResult) {
+            let running = self.all.get(&key).and_then(Task::running);
+            fence = running.map_or(fence, |running| running.fence);
+        }
+        let cancel = self.all.get_mut(&key).and_then(|task| task.under(fence));
         let Some(cancel) = cancel.map(|running| running.cancel) else {
             let past = self.all.get(&key).and_then(Task::past);
             let last = past.and_then(|past| past.history.back());

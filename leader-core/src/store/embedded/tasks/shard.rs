@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::due::{Place, Waiting};
 use crate::clock::Moment;
 use crate::job::outcome::Ran;
+use crate::mutants::{Mutant, planted};
 use crate::names::Holder;
 use crate::store::embedded::Data;
 use crate::store::embedded::step::Time;
@@ -191,6 +192,11 @@ impl Tasks {
     pub(super) fn begin(&mut self, key: &Key, holder: &Holder, fence: u64, time: Time<'_>) {
         let Some(task) = self.all.get_mut(key) else { return };
         task.status = TaskStatus::Running;
+        if planted(Mutant::TaskUniqueFreedEarly)
+            && let Some(unique) = &task.unique
+        {
+            self.unique.remove(unique);
+        }
         let past = task.past_mut();
         past.attempts += 1;
         past.running = Some(Running {
@@ -263,6 +269,7 @@ impl Tasks {
         }
         if let Some(unique) = &task.unique
             && self.unique.get(unique) == Some(key)
+            && !planted(Mutant::TaskUniqueKept)
         {
             self.unique.remove(unique);
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::shard::{Key, Task, Tasks, instant, millis, say};
+use crate::mutants::{Mutant, planted};
 use crate::names::TaskName;
 use crate::store::embedded::step::Time;
 use crate::store::embedded::{Data, Group};
@@ -22,7 +23,7 @@ pub(super) fn take(data: &mut Data, request: &Take, time: Time<'_>) -> (TakeRepl
         return (TakeReply::default(), None);
     };
     let taken = match tasks.takes.get(&request.holder) {
-        Some(last) if last.number == request.number => {
+        Some(last) if last.number == request.number && !planted(Mutant::TaskTakenAgain) => {
             let again = |(key, fence): &(Key, u64)| tasks.taken(key, *fence);
             last.told.iter().filter_map(again).collect()
         }
@@ -59,7 +60,11 @@ fn begin(group: &mut Group, tasks: &mut Tasks, request: &Take, time: Time<'_>) -
                 continue;
             }
             time.grows();
-            let fence = group.mint(0, time.exact);
+            let fence = if planted(Mutant::TaskFenceKept) {
+                group.fence
+            } else {
+                group.mint(0, time.exact)
+            };
             tasks.begin(&key, &request.holder, fence, time);
             taken.extend(tasks.taken(&key, fence));
             attempts.push((key, fence));

@@ -18,7 +18,7 @@ mod unique;
 use std::collections::BTreeMap;
 
 use super::Invariant;
-use crate::store::tasks::{Changed, TaskChange, TaskEnding, TaskStatus};
+use crate::store::tasks::{Changed, TaskChange, TaskStatus};
 use crate::tasks::id::TaskId;
 use crate::testing::simulation::tasks::seen::TaskSeen;
 
@@ -67,15 +67,9 @@ impl<T> Known<T> {
 /// The task that has ended for good with what was seen, and how.
 fn ended<'a>(seen: &TaskSeen<'a>) -> Option<(&'a TaskId, TaskStatus)> {
     match seen {
-        TaskSeen::Finished {
-            id, how, taken: true, ..
-        } => match how {
-            TaskEnding::Done => Some((id, TaskStatus::Done)),
-            TaskEnding::Bury { .. } => Some((id, TaskStatus::Dead)),
-            TaskEnding::Cancelled => Some((id, TaskStatus::Cancelled)),
-            TaskEnding::Retry { .. } | TaskEnding::HandBack => None,
-        },
-        TaskSeen::Lost { id, dead: true, .. } => Some((id, TaskStatus::Dead)),
+        TaskSeen::Finished { id, now: Some(now), .. } | TaskSeen::Lost { id, now: Some(now), .. } => {
+            now.is_finished().then_some((id, *now))
+        }
         TaskSeen::Changed {
             id,
             change: TaskChange::Cancel,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::store::tasks::{Changed, StoredTask, TaskChange, TaskEnding};
+use crate::store::tasks::{Changed, StoredTask, TaskChange, TaskEnding, TaskStatus};
 use crate::tasks::id::TaskId;
 use crate::testing::simulation::seen::Who;
 
@@ -65,9 +65,15 @@ pub(in crate::testing::simulation) enum TaskSeen<'a> {
         fence: u64,
         how: &'a TaskEnding,
         taken: bool,
+        /// What the task is now.
+        now: Option<TaskStatus>,
     },
     /// A server has given up an attempt that was silent.
-    Lost { id: &'a TaskId, attempt: u32, dead: bool },
+    Lost {
+        id: &'a TaskId,
+        attempt: u32,
+        now: Option<TaskStatus>,
+    },
     /// A server was asked to change a task.
     Changed {
         id: &'a TaskId,

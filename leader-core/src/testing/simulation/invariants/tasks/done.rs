@@ -64,6 +64,7 @@ impl Invariant for DoneOnce {
                 fence,
                 taken: true,
                 how,
+                ..
             } => {
                 if course.running == Some(*fence) {
                     course.running = None;

@@ -40,6 +40,7 @@ impl Invariant for Retries {
                 fence,
                 how: TaskEnding::Retry { .. } | TaskEnding::Bury { .. },
                 taken: true,
+                ..
             } => {
                 if let Some(tries) = self.0.get(id).filter(|tries| tries.last != Some(*fence)) {
                     tries.last = Some(*fence);

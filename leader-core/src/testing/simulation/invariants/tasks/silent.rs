@@ -1,4 +1,4 @@
-//! An attempt is found lost only if its worker died, stood still or was cut off: that nobody could hear it, because the store was away, is no
+//! An attempt whose body has begun is found lost only if its worker died, stood still or was cut off: that nobody could hear it, because the store was away, is no
 //! reason (celery#5935 and kombu#337 take work again that is under way).
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ const FELT: SignedDuration = SignedDuration::from_secs(45);
 
 #[derive(Default)]
 pub(super) struct NoneSilenced {
-    /// Whose the attempt under way of each task is, and since when.
+    /// Whose the newest attempt of each task is whose body has begun, and since when.
     begun: BTreeMap<TaskId, (u32, usize, Timestamp)>,
     /// From when to when something was wrong with an instance.
     wrong: Vec<(usize, Timestamp, Timestamp)>,
@@ -33,16 +33,11 @@ impl Invariant for NoneSilenced {
                     .push((fault.instance, scene.now, scene.now + fault.lasts + FELT));
             }
             Seen::Task(_) if scene.forgets => self.begun.clear(),
-            Seen::Task(TaskSeen::Begun {
-                id,
-                attempt,
-                instance: Some(instance),
-                ..
+            Seen::Task(TaskSeen::Polled {
+                attempt, first: true, ..
             }) => {
-                let begun = self.begun.entry((*id).clone()).or_insert((0, 0, scene.now));
-                if begun.0 != *attempt {
-                    *begun = (*attempt, *instance, scene.now);
-                }
+                let begun = (attempt.attempt, attempt.who.instance, scene.now);
+                self.begun.insert(attempt.id.clone(), begun);
             }
             Seen::Task(TaskSeen::Finished { id, taken: true, .. }) => {
                 self.begun.remove(id);
