@@ -18,6 +18,8 @@ pub(super) use waiters::Waiters;
 use super::Embedded;
 use super::told::Hint;
 use crate::store::Answer;
+#[cfg(feature = "testing")]
+use crate::store::tasks::TaskStatus;
 use crate::store::tasks::{
     AwaitTasks, BeatReply, ChangeTask, Changed, Closed, Dispatch, DispatchReply, EnqueueBatch, EnqueueReply,
     FinishBatch, FinishReply, Generations, ListTasks, OpenQueue, Shard, ShardFigures, StoredTask, Take, TakeReply,
@@ -30,6 +32,15 @@ impl Embedded {
         if let Some(due) = due {
             self.tell(shard.group(), Hint::Due(due));
         }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Embedded {
+    /// What a task is, at once: for who looks at each step of a server.
+    pub(crate) fn task_status(&self, shard: &Shard, key: &str) -> Option<TaskStatus> {
+        let found = self.step(|data, _| list::task(data, shard, key)).ok()?;
+        found.map(|task| task.status)
     }
 }
 

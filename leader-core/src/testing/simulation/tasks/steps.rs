@@ -11,7 +11,7 @@ use crate::store::StoreError;
 use crate::store::embedded::Embedded;
 use crate::store::tasks::{
     ChangeTask, Changed, Dispatch, DispatchReply, Due, EnqueueBatch, EnqueueReply, FinishBatch, FinishReply, Shard,
-    Take, TakeReply, TaskStatus, TaskStore,
+    Take, TakeReply, TaskStore,
 };
 use crate::tasks::id::TaskId;
 use crate::testing::simulation::seen::Seen;
@@ -27,12 +27,6 @@ fn tell(servers: &Servers, seen: TaskSeen<'_>) {
 /// Which instance a holder is, by the name that it was given.
 fn instance(holder: &Holder) -> Option<usize> {
     holder.instance().strip_prefix("simulated-")?.parse().ok()
-}
-
-/// What has become of a task: the step that ended its attempt decides.
-async fn status(server: &Embedded, shard: &Shard, key: &str) -> Option<TaskStatus> {
-    let task = server.task(shard, key).await.ok()?;
-    task.map(|task| task.status)
 }
 
 fn due(due: Due, now: Timestamp) -> Timestamp {
@@ -106,7 +100,7 @@ pub(in crate::testing::simulation) async fn finish(
 ) -> Result<Vec<FinishReply>, StoreError> {
     let replies = server.finish(batch.clone()).await?;
     for (end, reply) in batch.ends.iter().zip(&replies) {
-        let now = status(&server, &batch.shard, &end.key).await;
+        let now = server.task_status(&batch.shard, &end.key);
         tell(
             &servers,
             TaskSeen::Finished {
@@ -130,7 +124,7 @@ pub(in crate::testing::simulation) async fn dispatch(
     let reply = server.dispatch(request).await?;
     if let DispatchReply::Yours(moves) = &reply {
         for lost in &moves.lost {
-            let now = status(&server, &shard, &lost.key).await;
+            let now = server.task_status(&shard, &lost.key);
             tell(
                 &servers,
                 TaskSeen::Lost {
