@@ -155,7 +155,7 @@ mutants! {
     TaskLostByAnOutage,
     /// A task is due a minute early.
     TaskDueEarly,
-    /// An attempt at a task is not compared with its trust when it is polled.
+    /// An attempt at a task goes on past its trust: neither who polls it looks nor who watches, and either would do.
     TaskPolledPastTrust,
     /// Trust in an attempt at a task counts from the answer, and not from before it was asked for.
     TaskTrustFromTheReply,

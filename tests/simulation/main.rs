@@ -7,6 +7,7 @@ mod downtime;
 mod hand_overs;
 mod proving;
 mod races;
+mod tasks;
 
 use jiff::Timestamp;
 use leader_core::{Clock, Embedded, testing};

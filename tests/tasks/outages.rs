@@ -1,6 +1,7 @@
 //! A Redis that goes away, and one that forgets.
 
 use std::collections::BTreeSet;
+use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use leader_core::{Ran, TaskStatus};
 use leader_tests::RedisServer;
 
-use crate::stage::{Ground, QUEUE, Stage, comes_to, counts, ms, order, tasks};
+use crate::stage::{Ground, QUEUE, SOON, Stage, comes_to, counts, ms, order, tasks};
 
 /// The server of a fleet.
 fn server(ground: &mut Ground) -> &mut RedisServer {
@@ -123,6 +124,28 @@ async fn new_tasks_run_after_the_server_has_forgotten_everything() {
             .all(|played| played.fence > fence && played.attempt == 1),
         "{played:?}"
     );
+    b.shutdown().await;
+    a.shutdown().await;
+}
+
+/// A queue of two parts, whose second one began its tasks anew when the server had forgotten that there are two.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_know_how_many_parts_there_were_stores_all_the_same() {
+    let mut ground = Ground::redis().await;
+    let stage = Stage::new();
+    let a = ground.instance("a", &stage).tasks(|tasks| tasks.shards(QUEUE, 2));
+    let a = a.await.unwrap();
+    let orders = |from| (from..from + 20).map(|number| order("", number));
+    a.tasks().enqueue_many::<tasks::act, _>(orders(0)).await.unwrap();
+    counts(&a.tasks(), "all are done", |figures| figures.counts.done == 20).await;
+    server(&mut ground).command(&["FLUSHALL"]).await;
+    // Its parts know their generation again by these, and the queue does not.
+    a.tasks().enqueue_many::<tasks::act, _>(orders(20)).await.unwrap();
+    let b = ground.instance("b", &stage).await.unwrap();
+    let stored = b.tasks().enqueue_many::<tasks::act, _>(orders(40)).into_future();
+    let stored = tokio::time::timeout(SOON, stored).await;
+    assert_eq!(stored.expect("it comes to an end").unwrap().len(), 20);
+    stage.has_played(60).await;
     b.shutdown().await;
     a.shutdown().await;
 }

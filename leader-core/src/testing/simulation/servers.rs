@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::fault::{Fault, FaultKind};
 use super::seen::Seen;
 #[cfg(feature = "tasks")]
-use super::tasks::steps::Batches;
+use super::tasks::steps::{Batches, Steps};
 use super::world::World;
 use crate::clock::{Clock, of_timers};
 #[cfg(feature = "tasks")]
@@ -33,6 +33,8 @@ pub(super) struct Servers {
     world: Weak<World>,
     #[cfg(feature = "tasks")]
     batches: Mutex<Batches>,
+    #[cfg(feature = "tasks")]
+    steps: Mutex<Steps>,
 }
 
 #[derive(Debug)]
@@ -118,6 +120,8 @@ impl Servers {
             world,
             #[cfg(feature = "tasks")]
             batches: Mutex::default(),
+            #[cfg(feature = "tasks")]
+            steps: Mutex::default(),
         }
     }
 
@@ -142,6 +146,20 @@ impl Servers {
         let is_repeated = number <= *last;
         *last = number.max(*last);
         is_repeated
+    }
+
+    /// Of the attempts that a step has begun those that it had not begun when it was asked for before.
+    #[cfg(feature = "tasks")]
+    pub(super) fn begun(&self, shard: &Shard, holder: &Holder, number: u64, fences: Vec<u64>) -> Vec<u64> {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = steps.entry((shard.clone(), holder.clone())).or_default();
+        if last.0 == number {
+            return fences.into_iter().filter(|fence| !last.1.contains(fence)).collect();
+        }
+        if !fences.is_empty() {
+            *last = (number, fences);
+        }
+        Vec::new()
     }
 
     /// Lets a fault of the store begin.

@@ -6,16 +6,16 @@ mod probe;
 pub(super) mod seen;
 pub(super) mod steps;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 pub(super) use end::{look, settle};
 pub(super) use orders::begin;
-pub(super) use probe::Under;
 
 use super::Simulation;
 use super::seen::Who;
@@ -24,7 +24,17 @@ use crate::bootstrap::Bootstrap;
 use crate::store::tasks::{Priority, Shard};
 use crate::tasks::enqueue::{EnqueueError, Enqueued};
 use crate::tasks::handle::Tasks;
+use crate::tasks::id::TaskId;
 use crate::tasks::record::{PayloadOf, TaskBody, TaskHandler, TaskRecord};
+
+/// What is noted of a fleet's tasks.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// Attempts whose bodies are under way.
+    under: Mutex<probe::Under>,
+    /// The tasks that somebody was told to be stored, with how often each is tried again.
+    stored: Mutex<VecDeque<(TaskId, u32)>>,
+}
 
 /// What is said of one task.
 #[derive(Clone, Debug)]

@@ -38,12 +38,8 @@ pub(super) struct World {
     judge: Mutex<Judge>,
     pub(super) counts: Arc<Mutex<BTreeMap<FaultKind, u64>>>,
     pub(super) refused: Mutex<Option<BootstrapError>>,
-    /// Attempts at tasks whose bodies are under way.
     #[cfg(feature = "tasks")]
-    pub(super) under: Mutex<super::tasks::Under>,
-    /// The tasks that somebody was told to be stored, with how often each is tried again.
-    #[cfg(feature = "tasks")]
-    pub(super) stored: Mutex<std::collections::VecDeque<(crate::tasks::id::TaskId, u32)>>,
+    pub(super) tasks: super::tasks::Notes,
     me: Weak<Self>,
 }
 
@@ -128,9 +124,7 @@ impl World {
             counts: Arc::clone(&counts),
             refused: Mutex::default(),
             #[cfg(feature = "tasks")]
-            under: Mutex::default(),
-            #[cfg(feature = "tasks")]
-            stored: Mutex::default(),
+            tasks: super::tasks::Notes::default(),
             began: of_timers(),
             clock,
             setting,

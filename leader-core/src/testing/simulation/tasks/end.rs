@@ -77,7 +77,7 @@ pub(in crate::testing::simulation) async fn settle(world: &Arc<World>) {
 /// Looks up every task that somebody was told to be stored; how many of each name have which status.
 pub(in crate::testing::simulation) async fn look(world: &World) -> BTreeMap<String, BTreeMap<TaskStatus, u64>> {
     let server = world.servers.of(0);
-    let stored = std::mem::take(&mut *lock(&world.stored));
+    let stored = std::mem::take(&mut *lock(&world.tasks.stored));
     let mut counts: BTreeMap<_, BTreeMap<_, u64>> = BTreeMap::new();
     for (id, retries) in stored {
         let Ok(found) = server.task(id.place(), id.key()).await else {

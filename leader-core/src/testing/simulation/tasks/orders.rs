@@ -150,7 +150,7 @@ fn answer(stored: Result<Enqueued, EnqueueError>) -> Answer {
 }
 
 fn keep(world: &World, id: &TaskId, retries: u32) {
-    let mut stored = lock(&world.stored);
+    let mut stored = lock(&world.tasks.stored);
     stored.push_back((id.clone(), retries));
     if stored.len() > KEPT {
         stored.pop_front();

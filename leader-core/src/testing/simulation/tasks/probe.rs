@@ -16,7 +16,7 @@ use crate::testing::simulation::world::{World, lock};
 
 /// The attempts whose bodies have begun and not ended, in the order in which they began.
 #[derive(Default)]
-pub(in crate::testing::simulation) struct Under(Vec<(Attempt, Task)>);
+pub(super) struct Under(Vec<(Attempt, Task)>);
 
 impl Under {
     fn enter(&mut self, attempt: &Attempt, task: &Task) {
@@ -75,13 +75,13 @@ impl Probed {
     fn look(&mut self, world: &World) {
         let first = !std::mem::replace(&mut self.polled, true);
         if first {
-            lock(&world.under).enter(&self.attempt, &self.task);
+            lock(&world.tasks.under).enter(&self.attempt, &self.task);
         }
         let lives = |other: &Attempt| {
             let living = world.living(other.who.instance);
             living.is_some_and(|(who, ..)| who == other.who)
         };
-        let mut others = lock(&world.under).trusted(&self.attempt.id, &self.attempt);
+        let mut others = lock(&world.tasks.under).trusted(&self.attempt.id, &self.attempt);
         others.retain(lives);
         world.see(&Seen::Task(TaskSeen::Polled {
             attempt: &self.attempt,
@@ -111,7 +111,7 @@ impl Future for Probed {
 impl Drop for Probed {
     fn drop(&mut self) {
         if let Some(world) = self.sight.world.upgrade().filter(|_| self.polled) {
-            lock(&world.under).leave(&self.attempt);
+            lock(&world.tasks.under).leave(&self.attempt);
             let (attempt, returned) = (&self.attempt, self.returned);
             world.see(&Seen::Task(TaskSeen::Ended { attempt, returned }));
         }

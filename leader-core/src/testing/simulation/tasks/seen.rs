@@ -58,6 +58,8 @@ pub(in crate::testing::simulation) enum TaskSeen<'a> {
         attempt: u32,
         fence: u64,
         instance: Option<usize>,
+        /// The same step had begun others.
+        anew: bool,
     },
     /// A server was told how an attempt ended.
     Finished {

@@ -20,6 +20,9 @@ use crate::testing::simulation::servers::Servers;
 /// The number of the last batch of each producer and shard that was taken. It is not told: numbers are the whole process's.
 pub(in crate::testing::simulation) type Batches = BTreeMap<(Shard, Holder), u64>;
 
+/// The number of the last step of each worker and shard that began attempts, and their fences.
+pub(in crate::testing::simulation) type Steps = BTreeMap<(Shard, Holder), (u64, Vec<u64>)>;
+
 fn tell(servers: &Servers, seen: TaskSeen<'_>) {
     servers.tell(&Seen::Task(seen));
 }
@@ -77,8 +80,10 @@ pub(in crate::testing::simulation) async fn take(
     server: Embedded,
     request: Take,
 ) -> Result<TakeReply, StoreError> {
-    let (shard, holder) = (request.shard.clone(), request.holder.clone());
+    let (shard, holder, number) = (request.shard.clone(), request.holder.clone(), request.number);
     let reply = server.take(request).await?;
+    let fences = reply.taken.iter().map(|taken| taken.fence).collect();
+    let others = servers.begun(&shard, &holder, number, fences);
     for taken in &reply.taken {
         tell(
             &servers,
@@ -87,6 +92,7 @@ pub(in crate::testing::simulation) async fn take(
                 attempt: taken.attempt,
                 fence: taken.fence,
                 instance: instance(&holder),
+                anew: others.contains(&taken.fence),
             },
         );
     }

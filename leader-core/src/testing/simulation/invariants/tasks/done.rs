@@ -47,7 +47,12 @@ impl Invariant for DoneOnce {
         };
         let Some(course) = course else { return Ok(()) };
         match seen {
-            TaskSeen::Begun { id, fence, .. } => {
+            TaskSeen::Begun { id, fence, anew, .. } => {
+                if *anew {
+                    return Err(format!(
+                        "a step that is asked for again begins another attempt, at {id} under {fence}"
+                    ));
+                }
                 if let Some(status) = course.ended {
                     return Err(format!("{id} is {status}, and an attempt begins under {fence}"));
                 }

@@ -29,6 +29,7 @@ impl Invariant for Fences {
             attempt,
             fence,
             instance,
+            ..
         }) = seen
         else {
             return Ok(());
