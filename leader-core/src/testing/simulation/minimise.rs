@@ -149,6 +149,10 @@ mod tests {
             plan: plan.to_vec(),
             violations: violations.into_iter().collect(),
             ledgers: BTreeMap::new(),
+            #[cfg(feature = "tasks")]
+            tasks: BTreeMap::new(),
+            #[cfg(feature = "tasks")]
+            attempts: 0,
             elections: 0,
             runs: 0,
             dropped: 0,

@@ -53,13 +53,15 @@ pub(super) enum When {
 
 pub(super) type Stored = Pin<Box<dyn Future<Output = Result<Enqueued, EnqueueError>> + Send>>;
 
+type StoreOne = Arc<dyn Fn(&Tasks, Wish) -> Stored + Send + Sync>;
+
 /// Tasks of one handler that a fleet is given to do.
 #[derive(Clone)]
 pub(super) struct Kind {
     pub(super) record: TaskRecord,
     /// How long it is from one to the next, in the average.
     pub(super) every: Duration,
-    store: Arc<dyn Fn(&Tasks, Wish) -> Stored + Send + Sync>,
+    store: StoreOne,
 }
 
 impl fmt::Debug for Kind {

@@ -48,7 +48,7 @@ pub(super) fn run<H: TaskHandler>(given: &TaskGiven<'_>) -> BodyFuture {
         who: sight.who,
         task: H::NAME,
         id: task.id().clone(),
-        attempt: task.attempt(),
+        number: task.attempt(),
         fence: task.fence(),
         due: task.due_at(),
     };

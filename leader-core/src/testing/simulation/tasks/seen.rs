@@ -14,7 +14,8 @@ pub(in crate::testing::simulation) struct Attempt {
     pub(in crate::testing::simulation) who: Who,
     pub(in crate::testing::simulation) task: &'static str,
     pub(in crate::testing::simulation) id: TaskId,
-    pub(in crate::testing::simulation) attempt: u32,
+    /// Which one, from 1.
+    pub(in crate::testing::simulation) number: u32,
     pub(in crate::testing::simulation) fence: u64,
     pub(in crate::testing::simulation) due: Timestamp,
 }

@@ -36,7 +36,7 @@ impl Invariant for NoneSilenced {
             Seen::Task(TaskSeen::Polled {
                 attempt, first: true, ..
             }) => {
-                let begun = (attempt.attempt, attempt.who.instance, scene.now);
+                let begun = (attempt.number, attempt.who.instance, scene.now);
                 self.begun.insert(attempt.id.clone(), begun);
             }
             Seen::Task(TaskSeen::Finished { id, taken: true, .. }) => {
