@@ -26,11 +26,11 @@ impl Invariant for DoneOnce {
     }
 
     fn see(&mut self, seen: &Seen<'_>, scene: Scene) -> Result<(), String> {
-        let Seen::Task(seen) = seen else { return Ok(()) };
         if scene.forgets {
             self.0.0.clear();
             return Ok(());
         }
+        let Seen::Task(seen) = seen else { return Ok(()) };
         if let TaskSeen::Stored { id, again: false, .. } = seen
             && self.0.get(id).is_none()
         {

@@ -26,18 +26,14 @@ impl Invariant for NoneEarly {
     }
 
     fn see(&mut self, seen: &Seen<'_>, scene: Scene) -> Result<(), String> {
-        let seen = match seen {
-            Seen::Fault(fault) => {
-                self.leapt |= fault.kind == FaultKind::StoreClock;
-                return Ok(());
-            }
-            Seen::Task(seen) => seen,
-            _ => return Ok(()),
-        };
+        if let Seen::Fault(fault) = seen {
+            self.leapt |= fault.kind == FaultKind::StoreClock;
+        }
         if self.leapt || scene.forgets {
             self.due.0.clear();
             return Ok(());
         }
+        let Seen::Task(seen) = seen else { return Ok(()) };
         match seen {
             TaskSeen::Stored {
                 id, due, again: false, ..

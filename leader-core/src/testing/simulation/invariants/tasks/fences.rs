@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::{KEPT, Known};
 use crate::store::tasks::Shard;
 use crate::tasks::id::TaskId;
+use crate::testing::simulation::fault::FaultKind;
 use crate::testing::simulation::invariants::{Invariant, Scene};
 use crate::testing::simulation::seen::Seen;
 use crate::testing::simulation::tasks::seen::TaskSeen;
@@ -14,6 +15,8 @@ use crate::testing::simulation::tasks::seen::TaskSeen;
 pub(super) struct Fences {
     /// Whose a fence of a shard is.
     whose: BTreeMap<(Shard, u64), (TaskId, u32, Option<usize>)>,
+    /// The store's clock has been wrong.
+    leapt: bool,
     /// The highest of each task, and which attempt had it.
     highest: Known<(u64, u32)>,
 }
@@ -24,6 +27,12 @@ impl Invariant for Fences {
     }
 
     fn see(&mut self, seen: &Seen<'_>, scene: Scene) -> Result<(), String> {
+        if let Seen::Fault(fault) = seen {
+            self.leapt |= fault.kind == FaultKind::StoreClock;
+        }
+        if scene.split || scene.forgets {
+            self.highest.0.clear();
+        }
         let Seen::Task(TaskSeen::Begun {
             id,
             attempt,
@@ -36,14 +45,12 @@ impl Invariant for Fences {
         };
         let begun = ((*id).clone(), *attempt, *instance);
         let whose = self.whose.entry((id.place().clone(), *fence)).or_insert(begun);
-        if (&whose.0, whose.1, whose.2) != (id, *attempt, *instance) {
+        // Who forgets, and whose clock goes back, has nothing left to mint above: workers carry no fence to it.
+        if (&whose.0, whose.1, whose.2) != (id, *attempt, *instance) && !self.leapt {
             return Err(format!("attempt {attempt} at {id} has the fence {fence} of {whose:?}"));
         }
         if self.whose.len() > KEPT {
             self.whose.pop_first();
-        }
-        if scene.split || scene.forgets {
-            self.highest.0.clear();
         }
         match self.highest.get(id) {
             Some((highest, before)) if (*fence > *highest) != (*attempt > *before) => Err(format!(

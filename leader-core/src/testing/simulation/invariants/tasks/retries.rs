@@ -26,11 +26,11 @@ impl Invariant for Retries {
     }
 
     fn see(&mut self, seen: &Seen<'_>, scene: Scene) -> Result<(), String> {
-        let Seen::Task(seen) = seen else { return Ok(()) };
         if scene.forgets {
             self.0.0.clear();
             return Ok(());
         }
+        let Seen::Task(seen) = seen else { return Ok(()) };
         match seen {
             TaskSeen::Stored { id, again: false, .. } if self.0.get(id).is_none() => {
                 self.0.insert(id, Tries::default());

@@ -32,7 +32,7 @@ impl Invariant for NoneSilenced {
                 self.wrong
                     .push((fault.instance, scene.now, scene.now + fault.lasts + FELT));
             }
-            Seen::Task(_) if scene.forgets => self.begun.clear(),
+            _ if scene.forgets => self.begun.clear(),
             Seen::Task(TaskSeen::Polled {
                 attempt, first: true, ..
             }) => {

@@ -18,11 +18,11 @@ impl Invariant for Told {
     }
 
     fn see(&mut self, seen: &Seen<'_>, scene: Scene) -> Result<(), String> {
-        let Seen::Task(seen) = seen else { return Ok(()) };
         if scene.forgets {
             self.0.0.clear();
             return Ok(());
         }
+        let Seen::Task(seen) = seen else { return Ok(()) };
         match seen {
             TaskSeen::Polled {
                 attempt, first: true, ..
