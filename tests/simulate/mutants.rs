@@ -246,7 +246,6 @@ fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
         Mutant::TaskLateResult
         | Mutant::TaskDueEarly
         | Mutant::TaskPolledPastTrust
-        | Mutant::TaskTrustFromTheReply
         | Mutant::TaskNoSignsOfLife
         | Mutant::TaskStoredAgain
         | Mutant::TaskLostForEver
@@ -255,7 +254,9 @@ fn plan(mutant: Mutant) -> (&'static str, Scenario, u64) {
         | Mutant::TaskFenceKept
         | Mutant::TaskOneTryMore
         | Mutant::TaskErrorTakenForSuccess => ("tasks", tasks, 1),
-        Mutant::TaskLostByAnOutage | Mutant::TaskTakenAgain | Mutant::TaskToldOnce => ("tasks_away", tasks_away, 1),
+        Mutant::TaskTrustFromTheReply => ("tasks", tasks, 5),
+        Mutant::TaskTakenAgain => ("tasks_away", tasks_away, 4),
+        Mutant::TaskLostByAnOutage | Mutant::TaskToldOnce => ("tasks_away", tasks_away, 1),
         Mutant::MissedForgotten => ("away", exact::away, 1),
         _ => ("led", led, 1),
     };
