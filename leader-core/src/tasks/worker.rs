@@ -104,10 +104,11 @@ pub(super) async fn work(desk: Desk) {
 /// Takes from one shard, until the store has answered. Whether more may wait.
 async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> bool {
     let config = &desk.shared.config;
-    let request = Take {
+    let mut request = Take {
         shard: shard.clone(),
         holder: config.holder.clone(),
         number: STEPS.fetch_add(1, Ordering::SeqCst) + 1,
+        again: false,
         most: u32::try_from(most).unwrap_or(u32::MAX),
         lanes,
     };
@@ -124,6 +125,7 @@ async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> 
             }
             Err(error) => {
                 tracing::debug!(group = %shard.group(), %error, "no tasks were taken");
+                request.again = true;
                 tokio::time::sleep(config.timing.retry()).await;
                 if desk.hub.drains() {
                     // What has begun without our knowing is found silent.

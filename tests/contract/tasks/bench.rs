@@ -232,6 +232,7 @@ impl TaskBench {
             shard: self.shard.clone(),
             holder: holder(worker),
             number: self.number(),
+            again: false,
             most,
             lanes: lanes.iter().map(room).collect(),
         }

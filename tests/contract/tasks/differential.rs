@@ -431,7 +431,7 @@ impl<'a> Pair<'a> {
         self.number += 1;
         let last = self.takes.get(&(at, worker.clone())).cloned();
         let wish = match last {
-            Some(last) if self.chance(15) => last,
+            Some(last) if self.chance(15) => Take { again: true, ..last },
             _ => {
                 let lanes = 1 + self.dice.below(3);
                 let one = |pair: &mut Self| LaneRoom {
@@ -442,6 +442,7 @@ impl<'a> Pair<'a> {
                     shard: self.shards[at].clone(),
                     holder: worker.clone(),
                     number: self.number,
+                    again: self.chance(10),
                     most: self.some(5),
                     lanes: (0..lanes).map(|_| one(self)).collect(),
                 }

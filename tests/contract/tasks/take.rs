@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leader_core::__seam::{
-    BeatReply, Changed, FinishReply, Lane, LaneRoom, Priority, RunningAttempt, TaskBeats, TaskChange, TaskEnding,
-    TaskStatus,
+    BeatReply, Changed, FinishReply, Lane, LaneRoom, Priority, RunningAttempt, TakeReply, TaskBeats, TaskChange,
+    TaskEnding, TaskStatus,
 };
 
 use super::bench::{LATER, TaskBench, due_in, keys, lane, new, of_lane, retry, unique, usual};
@@ -15,6 +15,7 @@ on_each_store!(
     an_attempt_begins_under_a_fence_above_every_number_before_it,
     the_same_number_gets_the_same_attempts,
     a_step_that_comes_late_begins_nothing,
+    an_earlier_copy_of_an_empty_step_begins_nothing,
     lanes_are_read_in_the_order_asked_for,
     each_lane_and_all_of_them_have_a_most,
     who_is_told_of_more_may_take_it,
@@ -104,6 +105,27 @@ async fn a_step_that_comes_late_begins_nothing(bench: Bench) {
     other.holder = holder("other");
     assert_eq!(keys(&tasks.take_by(other).await.taken), ["c"]);
     assert_eq!(tasks.figures().await.counts.started, 3);
+}
+
+/// A step that was asked twice and began nothing is remembered too, before the queue has held anything.
+async fn an_earlier_copy_of_an_empty_step_begins_nothing(bench: Bench) {
+    let tasks = TaskBench::on(bench).await;
+    let [first, second, third] = [(); 3].map(|()| tasks.wish("worker", 1, &[usual()]));
+    let mut again = first.clone();
+    again.again = true;
+    let mut later = third.clone();
+    later.again = true;
+    assert_eq!(tasks.take_by(again).await, TakeReply::default());
+    tasks.store_all(["a", "b"].map(new).to_vec()).await;
+    tasks.dispatch().await;
+    let reply = tasks.take_by(first).await;
+    assert_eq!((reply.taken, reply.more), (Vec::new(), true));
+    assert_eq!(keys(&tasks.take_by(second).await.taken), ["a"]);
+    // Asked again as well, and something was there: it is begun, and told once more.
+    for _ in 0..2 {
+        assert_eq!(keys(&tasks.take_by(later.clone()).await.taken), ["b"]);
+    }
+    assert_eq!(tasks.figures().await.counts.started, 2);
 }
 
 async fn lanes_are_read_in_the_order_asked_for(bench: Bench) {

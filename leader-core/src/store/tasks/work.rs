@@ -153,6 +153,9 @@ pub struct Take {
     /// Rises with each step of this worker on this shard; the same again gets the same attempts, as far as they are still its own. One below
     /// the last that began something begins nothing. A worker that has begun nothing for a day may be forgotten.
     pub number: u64,
+    /// Whether it was asked before, without an answer: then its number counts even where it begins nothing, so that the earlier copy, which
+    /// may come later, begins nothing either.
+    pub again: bool,
     /// The most attempts that are begun.
     pub most: u32,
     /// The lanes whose tasks it knows, the first to be read first.

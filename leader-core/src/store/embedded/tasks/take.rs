@@ -18,6 +18,10 @@ pub(super) fn waits(data: &Data, request: &AwaitTasks) -> bool {
 
 /// With the name of a task that waits on in the lanes asked for.
 pub(super) fn take(data: &mut Data, request: &Take, time: Time<'_>) -> (TakeReply, Option<TaskName>) {
+    if request.again {
+        // What is remembered of it needs a place, though there be nothing to take.
+        data.tasks_mut(&request.shard);
+    }
     let group = data.groups.get_mut(&request.shard.group());
     let Some((group, mut tasks)) = group.and_then(|group| group.tasks.take().map(|tasks| (group, tasks))) else {
         return (TakeReply::default(), None);
@@ -70,7 +74,11 @@ fn begin(group: &mut Group, tasks: &mut Tasks, request: &Take, time: Time<'_>) -
             attempts.push((key, fence));
         }
     }
-    if !attempts.is_empty() {
+    if request.again {
+        // The earlier copy may come yet: nobody would know of what it begins.
+        time.grows();
+    }
+    if request.again || !attempts.is_empty() {
         let now = millis(time.wall);
         say(&mut tasks.takes, &request.holder, request.number, now, attempts);
     }

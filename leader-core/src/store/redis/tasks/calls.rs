@@ -67,7 +67,8 @@ pub(super) fn take(keys: &Keys, request: &Take) -> Call {
         .key(keys.fence(&request.shard.group()))
         .arg(&request.holder)
         .arg(request.number)
-        .arg(most);
+        .arg(most)
+        .arg(if request.again { "again" } else { "" });
     for room in &request.lanes {
         call.push(&room.lane);
         call.push(room.most);

@@ -1,7 +1,8 @@
 -- Begins attempts of what waits in the streams. What is read is taken out at once: from here on the attempt, its fence and its signs of life
 -- say whose the task is, and nothing is ever with a worker that has not begun.
 -- KEYS: 2 fence
--- ARGV: 1 worker, 2 number, 3 the most that are begun; then for each lane: lane, the most of it
+-- ARGV: 1 worker, 2 number, 3 the most that are begun, 4 'again' where it was asked before without an answer or '';
+--       then for each lane: lane, the most of it
 -- Gives: '1' where more may wait or '', then for each attempt: task, 'fence attempt failed due' or only the fence where it is the first of a
 --        task that is due as it was stored, the task's record
 local worker, number, left = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -15,7 +16,7 @@ end
 
 -- Whether more waits in the lanes asked for. Who waits for it is woken.
 local function look_for_more()
-  for i = 4, #ARGV, 2 do
+  for i = 5, #ARGV, 2 do
     if own('XLEN', prefix .. 'stream:' .. ARGV[i]) > 0 then
       ring(ARGV[i], 1)
       answer[1] = '1'
@@ -99,7 +100,7 @@ local function begin(found)
   return begun - before
 end
 
-for i = 4, #ARGV, 2 do
+for i = 5, #ARGV, 2 do
   local lane, wanted = ARGV[i], math.min(left, tonumber(ARGV[i + 1]))
   local stream = prefix .. 'stream:' .. lane
   while wanted > 0 and own('XLEN', stream) > 0 do
@@ -138,6 +139,10 @@ for i = 4, #ARGV, 2 do
     end
     wanted = wanted - count_of
   end
+end
+if ARGV[4] == 'again' then
+  -- The earlier copy may come yet: nobody would know of what it begins.
+  announce()
 end
 look_for_more()
 if begun > 0 then
