@@ -1,6 +1,6 @@
 //! What the local view of a leadership costs, in reads of the clock.
 //!
-//! `cargo bench --bench gate` takes some seconds. The store is the embedded one: neither `is_leader` nor the gate ever asks it.
+//! `cargo bench -p leader-tests --bench gate` takes some seconds. The store is the embedded one: neither `is_leader` nor the gate ever asks it.
 
 #[path = "../sampling.rs"]
 mod sampling;

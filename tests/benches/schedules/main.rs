@@ -1,6 +1,6 @@
 //! What schedules cost: to read one, to find its next tick, to keep and to plan very many.
 //!
-//! `cargo bench --bench schedules` takes some 20 s after the build. The `cron` crate is what searches our calendar; it and `croner` are
+//! `cargo bench -p leader-tests --bench schedules` takes some 20 s after the build. The `cron` crate is what searches our calendar; it and `croner` are
 //! measured on the same expressions and instants in the same run, and each figure is told as a multiple of `cron`'s own. `cron` alone is
 //! wrong when clocks change, and is shown for its speed only.
 

@@ -1,6 +1,6 @@
 //! Tasks that are due at one instant, until all have been executed; a steady flow of them; few among many; and an outage's worth.
 //!
-//! `cargo bench --bench tasks` takes some three minutes and stops by itself: 50,000 tasks at once beside other queues, which it builds first (a
+//! `cargo bench -p leader-tests --bench tasks` takes some three minutes and stops by itself: 50,000 tasks at once beside other queues, which it builds first (a
 //! package of their own), and beside a bare script and stream loop on the same server, then a steady flow of 5,000 a second for 5 s. `-- --alone`
 //! leaves the other queues out and takes half a minute. `-- --steady` takes that flow for 20 s, `-- --pending` has a thousand due among ten
 //! thousand and among ten million (which takes 4 GB and some minutes), and `-- --outage` lets three processes drain two million overdue tasks.

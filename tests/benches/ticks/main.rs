@@ -1,6 +1,6 @@
 //! A thousand jobs each second on one leader: how late their bodies start, what it costs, and the same for the bare floor.
 //!
-//! `cargo bench --bench ticks` takes about a minute and a half and stops by itself. With options it runs one case beside its floor:
+//! `cargo bench -p leader-tests --bench ticks` takes about a minute and a half and stops by itself. With options it runs one case beside its floor:
 //! `-- [--store redis|embedded] [--jobs 1000] [--seconds 20]`.
 
 mod floor;
