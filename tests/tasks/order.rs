@@ -19,6 +19,7 @@ on_each_store!(
     a_place_that_is_free_again_is_taken_at_once,
     a_task_at_its_bound_holds_no_other_up,
     a_queue_without_end_holds_no_other_up,
+    each_has_its_turn_where_there_is_room_for_one,
     who_does_not_campaign_works_all_the_same,
 );
 
@@ -291,6 +292,34 @@ async fn a_queue_without_end_holds_no_other_up(ground: Ground) {
     assert!(took < Duration::from_secs(2), "{took:?}");
     let figures = tasks.figures(QUEUE).await.unwrap();
     assert!(figures.backlog() > 0, "the other queue has ended before: {figures:?}");
+    a.shutdown().await;
+}
+
+/// Three tasks in two queues, each of which has more than can be run: each comes as often as the others, nearly.
+async fn each_has_its_turn_where_there_is_room_for_one(ground: Ground) {
+    let stage = Stage::new();
+    stage.part("slow", |_, _| async {
+        tokio::time::sleep(ms(2)).await;
+        Ok(())
+    });
+    let a = ground
+        .instance("a", &stage)
+        .tasks(|tasks| tasks.concurrency(1).work(false))
+        .await
+        .unwrap();
+    let tasks = a.tasks();
+    let orders = |from: u64| (from..from + 200).map(|number| order("slow", number));
+    tasks.enqueue_many::<tasks::act, _>(orders(0)).await.unwrap();
+    tasks.enqueue_many::<tasks::brief, _>(orders(1_000)).await.unwrap();
+    tasks.enqueue_many::<tasks::single, _>(orders(2_000)).await.unwrap();
+    counts(&tasks, "two are dispatched", |figures| figures.dispatched == 400).await;
+    let b = ground.instance("b", &stage).campaign(false);
+    let b = b.tasks(|tasks| tasks.concurrency(1)).await.unwrap();
+    let played = stage.has_played(90).await;
+    let of = |kind: u64| played.iter().take(90).filter(|played| played.number / 1_000 == kind).count();
+    let each = [of(0), of(1), of(2)];
+    assert!(each.iter().all(|count| *count >= 15), "{each:?}");
+    b.shutdown().await;
     a.shutdown().await;
 }
 

@@ -42,11 +42,13 @@ pub(super) async fn work(desk: Desk) {
     let shards: Vec<Shard> = hub.shards().cloned().collect();
     // Where more may wait, and where some task was at its bound when that was last seen.
     let (mut hot, mut held) = (vec![true; shards.len()], vec![false; shards.len()]);
-    let (mut turn, mut looked) = (0_usize, desk.shared.config.clock.now());
+    // Whose turn it is, and which of its tasks': whoever was given something comes last next time. (What is counted otherwise, such as looks,
+    // may be in step with what makes room, and then the same one has always the first choice.)
+    let (mut first, mut turns) = (0, vec![0_usize; shards.len()]);
+    let mut looked = desk.shared.config.clock.now();
     // One at a time: a server that is asked again while it waits answers the first wait first.
     let mut waiting: Option<Answer<'_, ()>> = None;
     while !hub.drains() {
-        turn = turn.wrapping_add(1);
         let room_made = hub.attempts.room.notified();
         let now = desk.shared.config.clock.now();
         if now >= looked + LOOK {
@@ -54,11 +56,17 @@ pub(super) async fn work(desk: Desk) {
             looked = now;
         }
         let mut took = false;
-        for at in (0..shards.len()).map(|at| (at + turn) % shards.len()) {
-            let room = hub.attempts.room(&shards[at].queue, turn);
+        let begins_with = first;
+        for at in (0..shards.len()).map(|at| (at + begins_with) % shards.len()) {
+            let room = hub.attempts.room(&shards[at].queue, turns[at]);
             held[at] = room.held;
             if hot[at] && !room.lanes.is_empty() {
-                hot[at] = take(&desk, &shards[at], room.most, room.lanes).await;
+                let begun = take(&desk, &shards[at], room.most, room.lanes).await;
+                hot[at] = begun.more;
+                if begun.any {
+                    first = at + 1;
+                    turns[at] = turns[at].wrapping_add(1);
+                }
                 took = true;
             }
         }
@@ -101,8 +109,15 @@ pub(super) async fn work(desk: Desk) {
     }
 }
 
-/// Takes from one shard, until the store has answered. Whether more may wait.
-async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> bool {
+/// What came of one step.
+struct Begun {
+    any: bool,
+    /// More may wait.
+    more: bool,
+}
+
+/// Takes from one shard, until the store has answered.
+async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> Begun {
     let config = &desk.shared.config;
     let mut request = Take {
         shard: shard.clone(),
@@ -120,8 +135,12 @@ async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> 
                 if planted(Mutant::TaskTrustFromTheReply) {
                     sent = config.clock.now();
                 }
+                let begun = Begun {
+                    any: !reply.taken.is_empty(),
+                    more: reply.more,
+                };
                 begin(desk, shard, sent + config.timing.trust(), sent, reply.taken);
-                return reply.more;
+                return begun;
             }
             Err(error) => {
                 tracing::debug!(group = %shard.group(), %error, "no tasks were taken");
@@ -129,7 +148,10 @@ async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> 
                 tokio::time::sleep(config.timing.retry()).await;
                 if desk.hub.drains() {
                     // What has begun without our knowing is found silent.
-                    return false;
+                    return Begun {
+                        any: false,
+                        more: false,
+                    };
                 }
             }
         }
