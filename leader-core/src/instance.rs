@@ -2,8 +2,12 @@
 
 mod control;
 mod coverage;
+mod group;
+mod health;
 mod history;
 mod lookup;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod schedules;
 mod signals;
 mod status;
@@ -21,8 +25,12 @@ use tokio::sync::oneshot;
 pub use control::{
     Backfilling, Cancelling, Control, ControlError, Done, Pausing, Requested, Resuming, Target, Triggering,
 };
+pub use group::Group;
+pub use health::{Health, HealthCheck};
 pub use history::History;
 pub use lookup::NoTicks;
+#[cfg(feature = "metrics")]
+pub use metrics::{Metric, MetricKind, Metrics};
 pub use schedules::{MadeSchedule, NewSchedule, Scheduled, SchedulingError, Unscheduled, Unscheduling};
 use signals::Signals;
 pub use status::{FleetError, GroupWatch, JobStatus, LedgerError, UnknownGroup};
@@ -30,7 +38,7 @@ pub use status::{FleetError, GroupWatch, JobStatus, LedgerError, UnknownGroup};
 use crate::event::Events;
 use crate::job::gate::{GroupStatus, Lead};
 use crate::job::output::JobOutput;
-use crate::job::scope::{self, Scope, Skipped};
+use crate::job::scope::{self, Scope};
 use crate::names::{InstanceId, JobName, Namespace, ServiceName};
 pub use crate::runtime::clock_status::{ClockDispute, ClockStatus};
 use crate::runtime::config::LifeSpec;
@@ -378,23 +386,5 @@ impl Instance {
 
     pub(crate) fn request(&self, request: Request) {
         self.shared.send(Input::Request(request));
-    }
-}
-
-/// Work for the leader of one group; made by [`Instance::group`].
-#[derive(Clone, Copy, Debug)]
-pub struct Group<'a> {
-    instance: &'a Instance,
-    name: &'a str,
-}
-
-impl Group<'_> {
-    /// Runs a future if this instance leads the group; decided once, at the first poll. [`current()`](crate::current) works inside.
-    ///
-    /// # Errors
-    /// [`Skipped`], when it does not lead it.
-    pub async fn run<F: Future>(self, future: F) -> Result<F::Output, Skipped> {
-        let entry = self.instance.scope(async { scope::enter(self.name) }).await?;
-        Ok(entry.run(future).await)
     }
 }

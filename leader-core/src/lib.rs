@@ -4,6 +4,8 @@
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private;
+#[cfg(feature = "admin")]
+pub mod admin;
 mod bootstrap;
 mod clock;
 mod election;
@@ -11,6 +13,7 @@ mod event;
 pub mod fencing;
 mod instance;
 mod job;
+mod metrics;
 #[cfg(feature = "mutants")]
 #[doc(hidden)]
 pub mod mutants;
@@ -39,10 +42,12 @@ pub use election::{Lost, Oddity};
 pub use event::{Event, Events, EventsError, Scheduling, SchedulingNews, Stamped, TaskNews};
 pub use instance::{
     Backfilling, Cancelling, ClockDispute, ClockStatus, Control, ControlError, Done, FleetError, Group, GroupWatch,
-    History, Instance, JobStatus, LedgerError, Load, MadeSchedule, Member, NewSchedule, NoTicks, Pausing, Requested,
-    Resuming, Scheduled, SchedulingError, StepDownError, Target, Triggering, UnknownGroup, Unscheduled, Unscheduling,
-    WhileLeading,
+    Health, HealthCheck, History, Instance, JobStatus, LedgerError, Load, MadeSchedule, Member, NewSchedule, NoTicks,
+    Pausing, Requested, Resuming, Scheduled, SchedulingError, StepDownError, Target, Triggering, UnknownGroup,
+    Unscheduled, Unscheduling, WhileLeading,
 };
+#[cfg(feature = "metrics")]
+pub use instance::{Metric, MetricKind, Metrics};
 pub use job::around::Next;
 pub use job::extract::{Extract, ExtractLeading, State};
 pub use job::failure::{FailedRun, HookOutput};

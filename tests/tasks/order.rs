@@ -316,7 +316,13 @@ async fn each_has_its_turn_where_there_is_room_for_one(ground: Ground) {
     let b = ground.instance("b", &stage).campaign(false);
     let b = b.tasks(|tasks| tasks.concurrency(1)).await.unwrap();
     let played = stage.has_played(90).await;
-    let of = |kind: u64| played.iter().take(90).filter(|played| played.number / 1_000 == kind).count();
+    let of = |kind: u64| {
+        played
+            .iter()
+            .take(90)
+            .filter(|played| played.number / 1_000 == kind)
+            .count()
+    };
     let each = [of(0), of(1), of(2)];
     assert!(each.iter().all(|count| *count >= 15), "{each:?}");
     b.shutdown().await;

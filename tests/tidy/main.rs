@@ -27,6 +27,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("fencing", &["names", "job"]),
     ("telemetry", &["election", "event", "job", "schedule"]),
     (
+        "metrics",
+        &["clock", "names", "schedule", "election", "job", "store", "event"],
+    ),
+    (
         "runtime",
         &[
             "clock",
@@ -39,25 +43,28 @@ const ROOMS: &[(&str, &[&str])] = &[
             "store",
             "event",
             "telemetry",
+            "metrics",
         ],
     ),
     // What works beside the engine: the runtime knows it by a trait only.
     (
         "tasks",
         &[
-            "clock", "mutants", "names", "timing", "schedule", "job", "store", "event", "runtime",
+            "clock", "mutants", "names", "timing", "schedule", "job", "store", "event", "metrics", "runtime",
         ],
     ),
     (
         "instance",
         &[
-            "clock", "names", "timing", "schedule", "job", "store", "event", "runtime", "tasks",
+            "clock", "names", "timing", "schedule", "job", "store", "event", "metrics", "runtime", "tasks",
         ],
     ),
+    // What programs of other kinds ask over HTTP.
+    ("admin", &["names", "instance"]),
     (
         "bootstrap",
         &[
-            "clock", "names", "timing", "schedule", "job", "store", "event", "runtime", "tasks", "instance",
+            "clock", "names", "timing", "schedule", "job", "store", "event", "metrics", "runtime", "tasks", "instance",
         ],
     ),
     (

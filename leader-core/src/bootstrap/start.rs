@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::instance::Instance;
 use crate::job::gate::Gate;
 use crate::job::scope::{self, Gates};
+use crate::metrics::Metered;
 use crate::names::GroupName;
 use crate::runtime::config::Config;
 use crate::runtime::engine::Refused;
@@ -49,6 +50,7 @@ impl Bootstrap {
         let instance = Instance::new(Arc::clone(&shared));
         // Until the start has succeeded a dropped future, or an error, leaves nothing behind.
         let unfinished = Unfinished::new(&shared);
+        let store = Metered::store(store, &shared.meter, &shared.config.clock);
         thread::start(&shared, store, inputs, ready).map_err(BootstrapError::Thread)?;
         let verdict = first_answers.await.unwrap_or(Ok(()));
         let health = match verdict {

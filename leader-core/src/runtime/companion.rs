@@ -13,7 +13,7 @@ use super::shared::Shared;
 use crate::clock::Moment;
 use crate::job::output::JobError;
 use crate::job::tick::Origin;
-use crate::names::JobName;
+use crate::names::{JobName, QueueName};
 use crate::store::Store;
 
 /// A run of a job that workers are to run.
@@ -34,6 +34,9 @@ pub(crate) trait Companion: Any + fmt::Debug + Send + Sync {
         store: Arc<dyn Store>,
         bodies: Handle,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// The queues that it knows.
+    fn queues(&self) -> Vec<QueueName>;
 
     /// The instance stops: nothing new is begun, and what has not ended by then is dropped.
     fn drain(&self, by: Moment);

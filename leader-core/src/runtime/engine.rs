@@ -11,6 +11,7 @@ mod jobs;
 mod link;
 mod lives;
 mod made;
+mod measures;
 mod moves;
 mod places;
 mod probes;
@@ -219,6 +220,7 @@ impl Engine {
         self.stopping_turn(now);
         self.ready_turn(now);
         self.show_load();
+        self.show_standing();
     }
 
     fn next_wake(&mut self) -> Moment {

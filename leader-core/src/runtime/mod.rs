@@ -13,5 +13,6 @@ pub(crate) mod process;
 pub(crate) mod requests;
 mod restarts;
 pub(crate) mod shared;
+pub(crate) mod standing;
 pub(crate) mod thread;
 mod watch;

@@ -12,8 +12,10 @@ use super::config::{Config, JobSpec};
 use super::engine::Input;
 use super::hooks::Hooks;
 use super::load::Load;
+use super::standing::Standing;
 use crate::event::{Event, Stamped};
 use crate::job::scope::Gates;
+use crate::metrics::{Meter, MeteredJob};
 use crate::names::{GroupName, JobName};
 use crate::telemetry;
 
@@ -27,6 +29,7 @@ pub(crate) struct Shared {
     events: broadcast::Sender<Stamped>,
     clock: watch::Sender<ClockStatus>,
     load: watch::Sender<Load>,
+    standing: watch::Sender<Standing>,
     /// The schedules in force that are not this instance's.
     followed: watch::Sender<BTreeMap<JobName, String>>,
     /// The schedules made at run time that are planned here.
@@ -34,6 +37,7 @@ pub(crate) struct Shared {
     /// The jobs that this instance lacks of the groups that it leads, each with an instance that has it.
     uncovered: watch::Sender<BTreeMap<GroupName, BTreeMap<String, String>>>,
     pub(crate) hooks: Hooks,
+    pub(crate) meter: Arc<Meter>,
     /// The last event has been told.
     stopped: AtomicBool,
 }
@@ -46,6 +50,7 @@ impl Shared {
         inbox: mpsc::UnboundedSender<Input>,
         events: broadcast::Sender<Stamped>,
     ) -> Self {
+        let meter = Arc::new(meter(&config));
         Self {
             config,
             gates,
@@ -58,10 +63,12 @@ impl Shared {
                 ..ClockStatus::default()
             }),
             load: watch::Sender::default(),
+            standing: watch::Sender::default(),
             followed: watch::Sender::default(),
             made: watch::Sender::new(Arc::new([])),
             uncovered: watch::Sender::default(),
             hooks: Hooks::default(),
+            meter,
             stopped: AtomicBool::new(false),
         }
     }
@@ -69,6 +76,7 @@ impl Shared {
     /// Tells an event to the log and to whoever listens.
     pub(crate) fn tell(&self, event: Event) {
         telemetry::tell(self.config.instance.as_str(), &event);
+        self.meter.hear(&event, self.fleet_now(), self.clock().offset.is_some());
         let at = self.config.clock.now();
         if matches!(event, Event::Stopped { .. }) {
             self.stopped.store(true, Ordering::SeqCst);
@@ -83,7 +91,10 @@ impl Shared {
     }
 
     pub(crate) fn show_clock(&self, status: ClockStatus) {
-        self.clock.send_replace(status);
+        let before = self.clock.send_replace(status);
+        if before.offset.is_none() && status.offset.is_some() {
+            self.meter.begin(self.fleet_now());
+        }
     }
 
     /// Now by the fleet's time, as far as it has been measured: this machine's wall clock may be wrong by hours.
@@ -103,6 +114,26 @@ impl Shared {
             .send_if_modified(|shown| std::mem::replace(shown, load) != load);
     }
 
+    /// Where the instance stands.
+    pub(crate) fn standing(&self) -> Standing {
+        self.standing.borrow().clone()
+    }
+
+    pub(crate) fn show_standing(&self, standing: Standing) {
+        self.standing.send_if_modified(|shown| {
+            let changed = *shown != standing;
+            if changed {
+                *shown = standing;
+            }
+            changed
+        });
+    }
+
+    /// Whether the framework's thread works, or has ended as it was told to.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.has_stopped() || !self.inbox.is_closed()
+    }
+
     /// The jobs that are led here by another schedule than their own.
     pub(crate) fn followed(&self) -> BTreeMap<JobName, String> {
         self.followed.borrow().clone()
@@ -118,6 +149,10 @@ impl Shared {
     }
 
     pub(crate) fn show_made(&self, made: Vec<Arc<JobSpec>>) {
+        self.meter.know(made.iter().filter_map(|job| {
+            let handler = &job.made.as_ref()?.handler;
+            Some((job.name.clone(), handler.clone()))
+        }));
         self.made.send_replace(made.into());
     }
 
@@ -149,4 +184,28 @@ impl Shared {
     pub(crate) fn send(&self, input: Input) {
         let _ = self.inbox.send(input);
     }
+}
+
+/// Counts whatever an instance was given.
+fn meter(config: &Config) -> Meter {
+    let scheduled = config.jobs.iter().map(|job| MeteredJob {
+        name: job.name.clone(),
+        group: job.group.clone(),
+        rule: Some(job.rule.clone()),
+        has_ticks: true,
+        led: !job.is_unled(),
+    });
+    let handlers = config.handlers.iter().map(|job| (&job.name, &job.group, true));
+    let lives = config.lives.iter().map(|life| (&life.name, &life.group, false));
+    let unscheduled = handlers.chain(lives).map(|(name, group, has_ticks)| MeteredJob {
+        name: name.clone(),
+        group: group.clone(),
+        rule: None,
+        has_ticks,
+        led: true,
+    });
+    // A handler that has a schedule of its own, too, is counted once.
+    let jobs = unscheduled.chain(scheduled).collect();
+    let queues = config.companion.as_ref().map(|companion| companion.queues());
+    Meter::new(&config.groups, jobs, queues.unwrap_or_default())
 }

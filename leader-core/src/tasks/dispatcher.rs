@@ -7,6 +7,7 @@ use super::pace::Pace;
 use super::spec::LOSSES;
 use crate::event::{Event, TaskNews};
 use crate::job::gate::{Gate, Role};
+use crate::metrics::Measured;
 use crate::store::tasks::{Dispatch, DispatchReply, Moves, Shard};
 
 /// The most tasks that one step moves: it holds the server up for about a millisecond.
@@ -94,6 +95,8 @@ fn tell(desk: &Desk, shard: &Shard, moves: &Moves) {
         }));
     }
     for lost in &moves.lost {
+        let (queue, dead) = (&shard.queue, lost.dead);
+        desk.shared.meter.measure(Measured::TaskLost { queue, dead });
         desk.shared.tell(Event::Tasks(TaskNews::Lost {
             id: super::id::TaskId::new(shard.clone(), lost.key.as_str()).to_string(),
             task: lost.lane.task.clone(),

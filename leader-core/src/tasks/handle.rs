@@ -12,6 +12,8 @@ use super::hub::Hub;
 use super::id::TaskId;
 use super::query::{TaskDetails, TaskFigures, TaskList, TaskQuery};
 use super::record::{PayloadOf, TaskHandler};
+#[cfg(feature = "metrics")]
+use crate::metrics::{Measured, Waiting};
 use crate::names::{NameError, QueueName, TaskName};
 use crate::runtime::engine::{Errand, Input, Request};
 use crate::runtime::shared::Shared;
@@ -254,6 +256,33 @@ impl Tasks {
         }
         all.at = at.unwrap_or_default();
         Ok(all)
+    }
+
+    /// Has what waits in the shards that are led here measured.
+    #[cfg(feature = "metrics")]
+    pub(crate) async fn measure(&self) {
+        for shard in self.hub.shards() {
+            let gate = self.shared.gates.get(shard.group().as_str());
+            let asked = shard.clone();
+            let waiting = if gate.is_some_and(|gate| gate.is_open()) {
+                let figures = self.ask(|store| async move { store.tasks().task_figures(&asked).await });
+                let Ok(figures) = figures.await else { continue };
+                Some(Waiting {
+                    pending: figures.pending,
+                    dispatched: figures.dispatched,
+                    running: figures.running,
+                    dead: figures.dead,
+                    oldest_due: figures.oldest_due,
+                })
+            } else {
+                None
+            };
+            self.shared.meter.measure(Measured::Waiting {
+                queue: &shard.queue,
+                shard: shard.index,
+                waiting,
+            });
+        }
     }
 
     /// The queues of this instance, by name, with the number of their parts: those of its tasks, and those that it was given.

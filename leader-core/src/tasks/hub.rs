@@ -225,6 +225,10 @@ impl Companion for Hub {
         })
     }
 
+    fn queues(&self) -> Vec<QueueName> {
+        self.settings.queues.keys().cloned().collect()
+    }
+
     fn drain(&self, by: Moment) {
         self.stage.send_modify(|stage| {
             *stage = match *stage {

@@ -14,6 +14,7 @@ use super::hub::{Counted, Desk};
 use super::id::TaskId;
 use super::routing::{earlier_of, shard_of};
 use crate::clock::Moment;
+use crate::metrics::Measured;
 use crate::mutants::{Mutant, planted};
 use crate::names::QueueName;
 use crate::store::StoreError;
@@ -220,6 +221,11 @@ impl Work {
                 }
                 match outcome {
                     Outcome::Stored(instead) => {
+                        let new = instead.iter().filter(|other| other.is_none()).count();
+                        desk.shared.meter.measure(Measured::Enqueued {
+                            queue: &shard.queue,
+                            count: new as u64,
+                        });
                         for ((place, task), instead) in tasks.into_iter().zip(instead) {
                             let placed = match instead {
                                 Some(other) => (other, false),

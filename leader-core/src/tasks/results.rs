@@ -6,6 +6,7 @@ use super::id::TaskId;
 use super::worker::patience;
 use crate::event::{Event, TaskNews};
 use crate::job::outcome::Ran;
+use crate::metrics::{Measured, TaskResult};
 use crate::mutants::{Mutant, planted};
 use crate::runtime::guarded::{Ending, Witness};
 use crate::store::tasks::{FinishBatch, FinishReply, Shard, TaskBeats, TaskEnd, TaskEnding};
@@ -67,9 +68,32 @@ pub(super) async fn tell(desk: Desk, shard: Shard) {
             }
         };
         desk.hub.attempts.told(&shard, batch.ends.iter().map(|end| end.fence));
+        measure(&desk, &shard, &batch.ends, &replies);
         tell_of(&desk, &shard, &batch.ends, &replies);
         desk.look_again();
     }
+}
+
+fn measure(desk: &Desk, shard: &Shard, ends: &[TaskEnd], replies: &[FinishReply]) {
+    let queue = &shard.queue;
+    let taken = || {
+        let taken = ends
+            .iter()
+            .zip(replies)
+            .filter(|(_, reply)| **reply != FinishReply::Late);
+        taken.map(|(end, _)| &end.how)
+    };
+    let count = |of: fn(&TaskEnding) -> bool| taken().filter(|how| of(how)).count() as u64;
+    let results = [
+        (TaskResult::Done, count(|how| matches!(how, TaskEnding::Done))),
+        (TaskResult::Dead, count(|how| matches!(how, TaskEnding::Bury { .. }))),
+        (TaskResult::Cancelled, count(|how| matches!(how, TaskEnding::Cancelled))),
+    ];
+    for (result, count) in results {
+        desk.shared.meter.measure(Measured::TaskEnded { queue, result, count });
+    }
+    let count = count(|how| matches!(how, TaskEnding::Retry { .. }));
+    desk.shared.meter.measure(Measured::TaskRetried { queue, count });
 }
 
 fn tell_of(desk: &Desk, shard: &Shard, ends: &[TaskEnd], replies: &[FinishReply]) {

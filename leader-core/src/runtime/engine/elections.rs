@@ -226,6 +226,7 @@ impl Engine {
         }
         for (index, attempt, answer) in answers {
             self.heard(now, &answer);
+            self.measure_renewal(now, sent, index, &answer);
             let reply = match &answer {
                 Ok(Renewed::Yes { .. }) => Reply::Renewed,
                 Ok(Renewed::NotYours { holder, term }) => Reply::NotYours {
@@ -390,6 +391,6 @@ fn keyed<T>(keys: Vec<(Group, Attempt)>, answers: Vec<Result<T, StoreError>>) ->
         .collect()
 }
 
-fn span(duration: Duration) -> jiff::SignedDuration {
+pub(super) fn span(duration: Duration) -> jiff::SignedDuration {
     jiff::SignedDuration::try_from(duration).unwrap_or(jiff::SignedDuration::MAX)
 }

@@ -43,6 +43,11 @@ impl Link {
     pub(super) fn is_failing(&self) -> bool {
         self.failing.is_some()
     }
+
+    /// Why it does not.
+    pub(super) fn failing(&self) -> Option<&StoreError> {
+        self.failing.as_ref()
+    }
 }
 
 impl Engine {

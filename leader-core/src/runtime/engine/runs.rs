@@ -19,7 +19,9 @@ use crate::event::Event;
 use crate::job::outcome::Ran;
 use crate::job::record::OnLoss;
 use crate::job::tick::Origin;
+use crate::metrics::Measured;
 use crate::mutants::{Mutant, planted};
+use crate::names::JobName;
 use crate::runtime::guarded::{Control, Ending, Guarded, Witness};
 use crate::runtime::shared::Shared;
 use crate::store::{Beats, End};
@@ -194,7 +196,26 @@ struct Reporter {
     shared: Arc<Shared>,
     id: RunId,
     begun: Option<Event>,
+    /// The job that its numbers are counted for, and since when the body runs.
+    job: JobName,
+    runs_since: Option<Moment>,
     clock: Clock,
+}
+
+impl Reporter {
+    /// The body is over, whoever told so.
+    fn over(&mut self) {
+        if let Some(since) = self.runs_since.take() {
+            let (job, took) = (&self.job, self.clock.now().since(since));
+            self.shared.meter.measure(Measured::RunEnded { job, took });
+        }
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.over();
+    }
 }
 
 impl Witness for Reporter {
@@ -203,11 +224,13 @@ impl Witness for Reporter {
             if let Event::RunStarted { started_at, .. } = &mut event {
                 *started_at = self.clock.wall();
             }
+            self.runs_since = Some(self.clock.now());
             self.shared.tell(event);
         }
     }
 
     fn ended(&mut self, ending: Ending) {
+        self.over();
         let id = self.id;
         self.shared.send(Input::RunEnded { id, ending });
     }
@@ -249,6 +272,8 @@ impl Engine {
                 origin,
                 attempt,
             }),
+            job: spec.made.as_ref().map_or(&spec.name, |made| &made.handler).clone(),
+            runs_since: None,
             clock: self.shared.config.clock.clone(),
         };
         let start = self.body_of(job, tick, origin, attempt, lead.clone(), Arc::clone(&control));

@@ -7,6 +7,8 @@ use tokio::sync::oneshot;
 use super::requests::last_words;
 use super::{Engine, Input};
 use crate::clock::Moment;
+use crate::job::output;
+use crate::runtime::standing::Standing;
 use crate::timing::Timing;
 
 /// A stop under way.
@@ -65,6 +67,16 @@ impl Engine {
         let store = Arc::clone(&self.store);
         let holder = self.shared.config.holder.clone();
         self.ask(async move { store.leave(holder).await }, |_| Input::Left);
+    }
+
+    /// Shows where the instance stands.
+    pub(super) fn show_standing(&self) {
+        self.shared.show_standing(Standing {
+            store: self.link.failing().map(|error| output::chain(error)),
+            enrolled: self.roster.enrolled,
+            wedged: self.watch.is_wedged(),
+            leaving: self.stopping.is_some(),
+        });
     }
 
     pub(super) fn stopping_wake(&self, now: Moment) -> Option<Moment> {
