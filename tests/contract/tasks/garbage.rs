@@ -342,7 +342,6 @@ async fn what_is_nobodys_in_the_order_of_a_shard_stops_no_task() {
         ));
         scripts.push(format!("return redis.call('RPUSH', '$bell:charge', '{word}')"));
     }
-    scripts.push("return redis.call('XGROUP', 'DESTROY', '$stream:1:charge', 'workers')".to_owned());
     try_all(scripts).await;
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leader_core::__seam::{
-    BeatReply, Changed, FinishReply, Lane, LaneRoom, Priority, RunningAttempt, TakeReply, TaskBeats, TaskChange,
-    TaskEnding, TaskStatus,
+    BeatReply, Changed, FinishReply, Lane, LaneRoom, Priority, RunningAttempt, TAKE_BYTES, TakeReply, TaskBeats,
+    TaskChange, TaskEnding, TaskStatus,
 };
 
 use super::bench::{LATER, TaskBench, due_in, keys, lane, new, of_lane, retry, unique, usual};
@@ -19,6 +19,7 @@ on_each_store!(
     lanes_are_read_in_the_order_asked_for,
     each_lane_and_all_of_them_have_a_most,
     who_is_told_of_more_may_take_it,
+    what_is_taken_at_once_is_bounded_in_bytes,
     a_cancelled_one_is_never_begun,
     signs_of_life_are_judged_one_by_one,
     two_workers_never_get_the_same,
@@ -185,6 +186,44 @@ async fn who_is_told_of_more_may_take_it(bench: Bench) {
         }
     }
     assert_eq!(taken, [3, 3, 1]);
+}
+
+/// A worker that is told more than comes through in time would never hear of what it has begun.
+async fn what_is_taken_at_once_is_bounded_in_bytes(bench: Bench) {
+    let tasks = TaskBench::on(bench).await;
+    let carrying = |(n, bytes): (usize, usize)| {
+        let payload = format!("\"{}\"", "x".repeat(bytes - 2)).into();
+        leader_core::__seam::NewTask {
+            payload,
+            ..new(&format!("{n}"))
+        }
+    };
+    let high = lane(Priority::High, "charge");
+    let sizes = [
+        9,
+        TAKE_BYTES,
+        400_000,
+        400_000,
+        TAKE_BYTES - 802_000,
+        9_000,
+        TAKE_BYTES + 7,
+        2,
+        2,
+    ];
+    for task in sizes.into_iter().enumerate().map(carrying) {
+        tasks.store_all(vec![task]).await;
+    }
+    tasks.store_all(vec![of_lane("h", high.clone())]).await;
+    tasks.dispatch().await;
+    let mut taken = Vec::new();
+    loop {
+        let reply = tasks.take_by(tasks.wish("worker", 100, &[high.clone(), usual()])).await;
+        taken.push(keys(&reply.taken).join(" "));
+        if !reply.more {
+            break;
+        }
+    }
+    assert_eq!(taken, ["h 0", "1", "2 3 4", "5", "6", "7 8"]);
 }
 
 async fn a_cancelled_one_is_never_begun(bench: Bench) {

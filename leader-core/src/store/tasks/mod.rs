@@ -27,6 +27,10 @@ use crate::names::{GroupName, QueueName, TaskName};
 /// The most attempts of a task whose history is kept: the newest ones.
 pub const KEPT_ATTEMPTS: usize = 10;
 
+/// The payloads of one [`take`](TaskStore::take), in bytes: more would not be through before its worker stops waiting. The first task comes
+/// whatever it carries.
+pub const TAKE_BYTES: usize = 1 << 20;
+
 /// What a store does with tasks. The contract suite states what each operation must keep.
 ///
 /// Dropping an answer's future does not undo the operation: it may have run, or may still run. Whatever changes something may be asked
@@ -57,7 +61,7 @@ pub trait TaskStore: fmt::Debug + Send + Sync {
     /// or as others end.
     fn dispatch(&self, request: Dispatch) -> Answer<'_, DispatchReply>;
 
-    /// Begins attempts of what waits in the streams: the order is that of the lanes asked for. Reading, taking out and beginning are one
+    /// Begins attempts of what waits in the streams, up to [`TAKE_BYTES`]: the order is that of the lanes asked for. Reading, taking out and beginning are one
     /// step, so that nothing is ever with a worker that has not begun.
     fn take(&self, request: Take) -> Answer<'_, TakeReply>;
 

@@ -7,7 +7,7 @@ use crate::mutants::{Mutant, planted};
 use crate::names::TaskName;
 use crate::store::embedded::step::Time;
 use crate::store::embedded::{Data, Group};
-use crate::store::tasks::{AwaitTasks, BeatReply, LaneRoom, Take, TakeReply, Taken, TaskBeats, TaskStatus};
+use crate::store::tasks::{AwaitTasks, BeatReply, LaneRoom, TAKE_BYTES, Take, TakeReply, Taken, TaskBeats, TaskStatus};
 
 /// Whether there may be something to take for who asks.
 pub(super) fn waits(data: &Data, request: &AwaitTasks) -> bool {
@@ -51,7 +51,8 @@ pub(super) fn take(data: &mut Data, request: &Take, time: Time<'_>) -> (TakeRepl
 fn begin(group: &mut Group, tasks: &mut Tasks, request: &Take, time: Time<'_>) -> Vec<Taken> {
     let mut taken: Vec<Taken> = Vec::new();
     let mut attempts = Vec::new();
-    for room in &request.lanes {
+    let mut bytes = 0;
+    'lanes: for room in &request.lanes {
         let end = taken
             .len()
             .saturating_add(room.most as usize)
@@ -62,6 +63,14 @@ fn begin(group: &mut Group, tasks: &mut Tasks, request: &Take, time: Time<'_>) -
             if !tasks.is_entry_of(&key, entry) {
                 time.frees();
                 continue;
+            }
+            let payload = tasks.all.get(&key).and_then(|task| task.payload.as_ref());
+            bytes += payload.map_or(0, |payload| payload.len());
+            if bytes > TAKE_BYTES && !taken.is_empty() {
+                if let Some(line) = tasks.lanes.get_mut(&room.lane) {
+                    line.stream.push_front((entry, key));
+                }
+                break 'lanes;
             }
             time.grows();
             let fence = if planted(Mutant::TaskFenceKept) {

@@ -16,11 +16,11 @@ fn call(keys: &Keys, shard: &Shard) -> Call {
 
 fn due(due: Due) -> String {
     match due {
-        // None early: a part of a millisecond is a whole one.
-        Due::At(at) => format!(
-            "@{}",
-            at.as_millisecond() + i64::from(at.subsec_nanosecond().rem_euclid(1_000_000) != 0)
-        ),
+        // None early: a part of a millisecond is a whole one, but for that in which time ends.
+        Due::At(at) => {
+            let whole = at.as_millisecond() + i64::from(at.subsec_nanosecond().rem_euclid(1_000_000) != 0);
+            format!("@{}", whole.min(jiff::Timestamp::MAX.as_millisecond()))
+        }
         Due::After(after) => format!("+{}", after.as_nanos().div_ceil(1_000_000)),
     }
 }

@@ -63,9 +63,12 @@ end
 -- Where all that is known of attempts is of running ones, nothing is known of what waits.
 local any_known = call('HLEN', attempts) > call('ZCARD', running)
 local written, heard, names, seen = {}, {}, {}, {}
+-- Payloads of one answer: more would not be through before its worker stops waiting. The first goes whatever it carries.
+local bytes, room = 0, 1048576
 local begun, ends = 0, ' 0 0 - ' .. now_text .. ' ' .. number .. ' ' .. worker .. '\n'
 
--- Begins what was read of a lane; how many these are. What was cancelled is gone; what is here twice, or runs, is begun once.
+-- Begins what was read of a lane; how many these are, and which was the first for which there was no room any more. What was cancelled is
+-- gone; what is here twice, or runs, is begun once.
 local function begin(found)
   local records = call('HMGET', tasks, unpack(found))
   local states = any_known and call('HMGET', attempts, unpack(found)) or {}
@@ -78,6 +81,10 @@ local function begin(found)
     end
     local s = head and states[i] and (read_state(states[i]) or new_state(record))
     if head and not seen[task] and not (s and s.status ~= 'w') then
+      bytes = bytes + #record - #head
+      if bytes > room and begun > 0 then
+        return begun - before, i
+      end
       seen[task] = true
       local fence_text = text_of(fence)
       fence = fence + 1
@@ -100,39 +107,37 @@ local function begin(found)
   return begun - before
 end
 
+local full = false
 for i = 5, #ARGV, 2 do
   local lane, wanted = ARGV[i], math.min(left, tonumber(ARGV[i + 1]))
   local stream = prefix .. 'stream:' .. lane
-  while wanted > 0 and own('XLEN', stream) > 0 do
-    announce()
-    -- One consumer for all: whose a task is, is not the stream's to say.
-    local function read()
-      return redis.pcall('XREADGROUP', 'GROUP', 'workers', 'all', 'COUNT', text_of(wanted), 'NOACK', 'STREAMS', stream, '>')
-    end
-    local got = read()
-    if got and got.err and string.find(got.err, 'NOGROUP', 1, true) then
-      call('XGROUP', 'CREATE', stream, 'workers', '0')
-      got = read()
-    end
-    if got and got.err then
-      error(got)
-    end
-    local some = got and got[1] and got[1][2]
-    if not some then
+  while wanted > 0 and not full do
+    -- Whatever is read is taken out in the same step, so that a group of consumers would have nothing to remember.
+    local some = own('XRANGE', stream, '-', '+', 'COUNT', text_of(wanted))
+    if #some == 0 then
       break
     end
-    local found = {}
+    announce()
+    local found, places = {}, {}
     for j = 1, #some do
       local entry = some[j][2]
       -- One of somebody else goes unread.
       if entry[1] == 'k' then
-        found[#found + 1] = entry[2]
+        found[#found + 1], places[#found + 1] = entry[2], j
       end
     end
-    -- Whatever is at or before the last that was read has been read.
-    local first, second = match(some[#some][1], '^(%d+)-(%d+)$')
-    call('XTRIM', stream, 'MINID', first .. '-' .. text_of(second + 1))
-    local count_of = #found > 0 and begin(found) or 0
+    local count_of, used = 0, #some
+    if #found > 0 then
+      local over
+      count_of, over = begin(found)
+      if over then
+        full, used = true, places[over] - 1
+      end
+    end
+    if used > 0 then
+      local first, second = match(some[used][1], '^(%d+)-(%d+)$')
+      call('XTRIM', stream, 'MINID', first .. '-' .. text_of(second + 1))
+    end
     left = left - count_of
     if #some < wanted then
       break
