@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod stage;
+mod attacks;
 mod basics;
 mod bodies;
 mod chaos;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustc_hash::FxBuildHasher;
 use tokio::sync::{Notify, mpsc};
 
+use super::endings::becomes;
 use super::spec::Settings;
 use super::trust::Trust;
 use crate::clock::Moment;
@@ -14,7 +15,7 @@ use crate::job::outcome::Ran;
 use crate::mutants::{Mutant, planted};
 use crate::names::{QueueName, TaskName};
 use crate::runtime::guarded::{Control, Ending};
-use crate::store::tasks::{BeatReply, Lane, LaneRoom, Priority, Shard, TaskEnd, TaskEnding};
+use crate::store::tasks::{BeatReply, Lane, LaneRoom, Priority, Shard, TaskEnd};
 
 /// An attempt is its fence, within its shard.
 pub(super) type AttemptId = (Shard, u64);
@@ -34,6 +35,9 @@ pub(super) struct Attempt {
     pub(super) begun: Moment,
     /// From when on it was last heard of.
     pub(super) heard: Moment,
+    /// How long its body may take, from its first poll.
+    pub(super) may_take: Option<Duration>,
+    /// When that is over, once it has begun.
     pub(super) timeout: Option<Moment>,
     /// Somebody wants the task to end.
     pub(super) cancelled: bool,
@@ -130,10 +134,10 @@ impl Attempts {
     /// How much there is room for of a queue, those of high priority first. `turn` is which of the tasks of one priority comes first: none is
     /// always last.
     ///
-    /// What has ended and is not told yet takes no room, unless it is much.
-    pub(super) fn room(&self, queue: &QueueName, turn: usize) -> Room {
+    /// What has ended and is not told yet takes no room, unless it is much. `kept` places are somebody else's.
+    pub(super) fn room(&self, queue: &QueueName, turn: usize, kept: usize) -> Room {
         let state = self.state();
-        let most = self.free(&state);
+        let most = self.free(&state).saturating_sub(kept);
         let mut room = Room {
             most,
             lanes: Vec::new(),
@@ -164,10 +168,10 @@ impl Attempts {
         free.min((3 * self.most).saturating_sub(untold))
     }
 
-    /// The names of the tasks for which there is room.
-    pub(super) fn names(&self) -> Vec<TaskName> {
+    /// The names of the tasks for which there is room beside so many places.
+    pub(super) fn names(&self, kept: usize) -> Vec<TaskName> {
         let state = self.state();
-        if self.free(&state) == 0 {
+        if self.free(&state) <= kept {
             return Vec::new();
         }
         let roomy = self
@@ -188,7 +192,7 @@ impl Attempts {
                 *bodies += 1;
             }
             state.running += 1;
-            let at = attempt.trust.until().min(attempt.timeout.unwrap_or(Moment::MAX));
+            let at = attempt.trust.until();
             if state.look_at.is_none_or(|look_at| at < look_at) {
                 state.look_at = Some(at);
                 self.sooner.notify_one();
@@ -200,6 +204,19 @@ impl Attempts {
     /// Whether one of them is still here.
     pub(super) fn has(&self, id: &AttemptId) -> bool {
         self.state().all.contains_key(id)
+    }
+
+    /// A body has begun.
+    pub(super) fn has_begun(&self, id: &AttemptId, now: Moment) {
+        let mut state = self.state();
+        let Some(attempt) = state.all.get_mut(id) else { return };
+        let Some(may_take) = attempt.may_take else { return };
+        let at = now + may_take;
+        attempt.timeout = Some(at);
+        if state.look_at.is_none_or(|look_at| at < look_at) {
+            state.look_at = Some(at);
+            self.sooner.notify_one();
+        }
     }
 
     /// A body has ended.
@@ -363,26 +380,5 @@ impl Attempts {
         unbegun.sort();
         state.look_at = next;
         (unbegun, next)
-    }
-}
-
-fn becomes(
-    attempt: &Attempt,
-    ending: Ending,
-    drains: bool,
-    pause: impl Fn(&Attempt) -> Option<Duration>,
-) -> TaskEnding {
-    let Ending { ran, error } = ending;
-    match ran {
-        Ran::Ok => TaskEnding::Done,
-        Ran::Error if planted(Mutant::TaskErrorTakenForSuccess) => TaskEnding::Done,
-        _ if attempt.cancelled => TaskEnding::Cancelled,
-        Ran::Error | Ran::Panic | Ran::TimedOut => match pause(attempt) {
-            // What was told to stop says so in its own way.
-            _ if drains && ran == Ran::Error && attempt.trust.is_cancelled() => TaskEnding::HandBack,
-            Some(after) => TaskEnding::Retry { after, ran, error },
-            None => TaskEnding::Bury { ran, error },
-        },
-        _ => TaskEnding::HandBack,
     }
 }

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod dispatcher;
+mod endings;
 pub(crate) mod enqueue;
 pub(crate) mod extract;
 mod generations;

@@ -2,6 +2,9 @@
 //!
 //! It has one batch of a shard under way at a time, so that a batch whose answer was lost can be asked again without storing anything twice.
 
+mod forget;
+mod orders;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,6 +50,8 @@ pub(super) enum OrderKind {
     Forget(String),
 }
 
+use forget::forget;
+
 /// Numbers of batches rise as long as the process lives, whatever begins anew.
 static BATCHES: AtomicU64 = AtomicU64::new(0);
 
@@ -71,8 +76,14 @@ struct Line {
 }
 
 struct Waiting {
+    /// Until when it is asked again when the store does not answer.
+    by: Moment,
     placed: Vec<Option<Placed>>,
     left: usize,
+    /// How many batches with tasks of it are under way.
+    flying: usize,
+    /// Why it fails, and whether that may have stored tasks: told when none of it is under way any more.
+    failed: Option<(StoreError, bool)>,
     done: Option<oneshot::Sender<Result<Vec<Placed>, EnqueueError>>>,
     counted: Counted,
 }
@@ -133,14 +144,21 @@ impl Work {
             let _ = done.send(Ok(Vec::new()));
             return;
         }
+        if done.is_closed() {
+            // Nobody waits any more, and nothing was sent.
+            return;
+        }
         self.last += 1;
         let number = self.last;
         let tasks = order.tasks.into_iter().enumerate();
         let unrouted = self.unrouted.entry(order.queue).or_default();
         unrouted.extend(tasks.map(|(at, task)| ((number, at), task)));
         let waiting = Waiting {
+            by: by(desk),
             placed: vec![None; left],
             left,
+            flying: 0,
+            failed: None,
             done: Some(done),
             counted: order.counted,
         };
@@ -187,12 +205,37 @@ impl Work {
             };
             drop(routes);
             let (mut tasks, mut bytes) = (Vec::new(), 0);
+            let mut orders = BTreeSet::new();
             while tasks.len() < BATCH && bytes < BYTES {
                 let Some((place, task)) = line.waits.pop_front() else {
                     break;
                 };
+                // Whoever waits no longer, and has nothing stored or under way, is as if it had not asked.
+                let Some(waiting) = self.orders.get_mut(&place.0) else {
+                    continue;
+                };
+                if waiting.failed.is_some() {
+                    continue;
+                }
+                let untouched = waiting.flying == 0 && waiting.placed.iter().all(Option::is_none);
+                if untouched
+                    && !orders.contains(&place.0)
+                    && waiting.done.as_ref().is_none_or(oneshot::Sender::is_closed)
+                {
+                    self.orders.remove(&place.0);
+                    continue;
+                }
+                orders.insert(place.0);
                 bytes += task.payload.len();
                 tasks.push((place, task));
+            }
+            if tasks.is_empty() {
+                continue;
+            }
+            for order in orders {
+                if let Some(waiting) = self.orders.get_mut(&order) {
+                    waiting.flying += 1;
+                }
             }
             line.under_way = true;
             let (desk, shard, tell) = (desk.clone(), shard.clone(), tell.clone());
@@ -211,13 +254,20 @@ impl Work {
                 self.asking.remove(&queue);
                 if let Err(error) = answer {
                     for ((order, _), _) in self.unrouted.remove(&queue).unwrap_or_default() {
-                        self.fail(desk, order, &error, false);
+                        self.fail(order, &error, false);
+                        self.look_at(desk, order);
                     }
                 }
             }
             Answer::Batch { shard, tasks, outcome } => {
                 if let Some(line) = self.shards.get_mut(&shard) {
                     line.under_way = false;
+                }
+                let orders: BTreeSet<_> = tasks.iter().map(|((order, _), _)| *order).collect();
+                for order in &orders {
+                    if let Some(waiting) = self.orders.get_mut(order) {
+                        waiting.flying -= 1;
+                    }
                 }
                 match outcome {
                     Outcome::Stored(instead) => {
@@ -231,87 +281,37 @@ impl Work {
                                 Some(other) => (other, false),
                                 None => (TaskId::new(shard.clone(), task.key), true),
                             };
-                            self.placed(desk, place, placed);
+                            self.placed(place, placed);
                         }
                     }
                     Outcome::Moved => {
                         desk.hub.routes().forget(&shard.queue);
                         // What waits behind them is of the same number of shards.
                         let waits = self.shards.remove(&shard).map(|line| line.waits).unwrap_or_default();
-                        let unrouted = self.unrouted.entry(shard.queue).or_default();
+                        let unrouted = self.unrouted.entry(shard.queue.clone()).or_default();
                         unrouted.extend(tasks.into_iter().chain(waits));
                     }
                     Outcome::Failed(error) => {
-                        for ((order, _), _) in tasks {
-                            self.fail(desk, order, &error, true);
+                        self.fail_those_that_waited(desk, &shard, &error);
+                        for order in &orders {
+                            self.fail(*order, &error, true);
                         }
                     }
+                }
+                for order in orders {
+                    self.look_at(desk, order);
+                }
+                // What there is nothing to store of is not kept in mind.
+                if self
+                    .shards
+                    .get(&shard)
+                    .is_some_and(|line| line.waits.is_empty() && !line.under_way)
+                {
+                    self.shards.remove(&shard);
                 }
             }
         }
     }
-
-    fn placed(&mut self, desk: &Desk, (order, at): Place, placed: Placed) {
-        let Some(waiting) = self.orders.get_mut(&order) else {
-            return;
-        };
-        if waiting.placed[at].replace(placed).is_none() {
-            waiting.left -= 1;
-        }
-        if waiting.left == 0
-            && let Some(mut waiting) = self.orders.remove(&order)
-            && let Some(done) = waiting.done.take()
-        {
-            let _ = done.send(Ok(waiting.placed.into_iter().flatten().collect()));
-            drop(waiting.counted);
-            desk.look_again();
-        }
-    }
-
-    /// An order fails as a whole, at the first of its tasks that does.
-    fn fail(&mut self, desk: &Desk, order: u64, error: &StoreError, sent: bool) {
-        let Some(mut waiting) = self.orders.remove(&order) else {
-            return;
-        };
-        if let Some(done) = waiting.done.take() {
-            let stored = waiting.placed.iter().flatten().count();
-            let unknown = sent && error.is_transient();
-            let all = waiting.placed.len();
-            let source = error.clone();
-            let _ = done.send(Err(EnqueueError::Store {
-                stored,
-                all,
-                unknown,
-                source,
-            }));
-            drop(waiting.counted);
-            desk.look_again();
-        }
-    }
-}
-
-/// Has a key forgotten in the shards where it may be remembered, in a task of its own. Where that fails it is remembered for longer.
-fn forget(desk: &Desk, queue: QueueName, key: String, counted: Counted) {
-    let desk = desk.clone();
-    let process = desk.shared.config.process.clone();
-    tokio::spawn(process.hold(async move {
-        let known = desk.hub.routes().of(&queue).cloned();
-        let generations = known
-            .into_iter()
-            .flat_map(|known| [vec![known.newest], known.earlier].concat());
-        for generation in generations {
-            let shard = shard_of(&queue, None, &key, generation);
-            let forgotten = patiently(&desk, by(&desk), || {
-                desk.store.tasks().forget_once(&shard, vec![key.clone()])
-            })
-            .await;
-            if let Err(error) = forgotten {
-                tracing::debug!(group = %shard.group(), %error, "the key of a tick is remembered for longer");
-            }
-        }
-        drop(counted);
-        desk.look_again();
-    }));
 }
 
 /// Until when the store is asked.

@@ -28,7 +28,14 @@ impl Reporter {
 }
 
 impl Witness for Reporter {
-    fn begun(&mut self) {}
+    fn begun(&mut self) {
+        if let Some(id) = &self.id {
+            self.desk
+                .hub
+                .attempts
+                .has_begun(id, self.desk.shared.config.clock.now());
+        }
+    }
 
     fn ended(&mut self, ending: Ending) {
         if let Some(id) = self.id.take() {

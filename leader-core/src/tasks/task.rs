@@ -110,7 +110,7 @@ impl Task {
         self.0.unique.as_deref()
     }
 
-    /// Completes when the body should stop: at once when the task is cancelled or the instance shuts down, and when the attempt is no longer
+    /// Completes when the body should stop: at once when the instance shuts down, with the next sign of life when the task is cancelled, and when the attempt is no longer
     /// known to be this worker's, because the store was out of reach for too long or the task is another's by now. Cancel safe.
     pub async fn cancelled(&self) {
         self.0.trust.cancelled().await;

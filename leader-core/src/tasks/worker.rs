@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::attempts::{Attempt, AttemptId};
+use super::attempts::{Attempt, AttemptId, Room};
 use super::extract::TaskGiven;
 use super::hub::Desk;
 use super::id::TaskId;
@@ -21,7 +21,7 @@ use crate::job::scope::{self, Scope};
 use crate::mutants::{Mutant, planted};
 use crate::runtime::guarded::{Control, Ending, Guarded, Start, Trusted};
 use crate::store::Answer;
-use crate::store::tasks::{AwaitTasks, LaneRoom, Shard, Take, Taken};
+use crate::store::tasks::{AwaitTasks, Shard, Take, Taken};
 
 impl Trusted for Arc<Trust> {
     fn holds(&self) -> bool {
@@ -36,50 +36,89 @@ static STEPS: AtomicU64 = AtomicU64::new(0);
 /// has room only afterwards is not waited for.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How one shard is worked for.
+struct Bench {
+    shard: Shard,
+    /// More may wait.
+    hot: bool,
+    /// Some task was at its bound when that was last seen.
+    held: bool,
+    /// Which of its tasks has the first choice: whoever was given something comes last next time. (What is counted otherwise, such as looks, may
+    /// be in step with what makes room, and then the same one has always the first choice.)
+    turn: usize,
+    unanswered: Option<Unanswered>,
+}
+
+/// A step that has had no answer yet: it may have been done. It is asked again in the same words, and no other of its shard before.
+struct Unanswered {
+    request: Take,
+    /// Attempts that it began may be trusted by this.
+    sent: Moment,
+    again_at: Moment,
+    /// What it may have begun keeps its places until then; whoever had them by now has lost them.
+    until: Moment,
+}
+
 /// Takes and runs tasks until the instance drains.
 pub(super) async fn work(desk: Desk) {
     let hub = &desk.hub;
-    let shards: Vec<Shard> = hub.shards().cloned().collect();
-    // Where more may wait, and where some task was at its bound when that was last seen.
-    let (mut hot, mut held) = (vec![true; shards.len()], vec![false; shards.len()]);
-    // Whose turn it is, and which of its tasks': whoever was given something comes last next time. (What is counted otherwise, such as looks,
-    // may be in step with what makes room, and then the same one has always the first choice.)
-    let (mut first, mut turns) = (0, vec![0_usize; shards.len()]);
-    let mut looked = desk.shared.config.clock.now();
+    let clock = &desk.shared.config.clock;
+    let bench = |shard: &Shard| Bench {
+        shard: shard.clone(),
+        hot: true,
+        held: false,
+        turn: 0,
+        unanswered: None,
+    };
+    let mut shards: Vec<Bench> = hub.shards().map(bench).collect();
+    // Whose turn it is, for the same reason.
+    let mut first = 0;
+    let mut looked = clock.now();
     // One at a time: a server that is asked again while it waits answers the first wait first.
     let mut waiting: Option<Answer<'_, ()>> = None;
     while !hub.drains() {
         let room_made = hub.attempts.room.notified();
-        let now = desk.shared.config.clock.now();
+        let now = clock.now();
         if now >= looked + LOOK {
-            hot.fill(true);
+            for of in &mut shards {
+                of.hot = true;
+            }
             looked = now;
         }
         let mut took = false;
-        let begins_with = first;
-        for at in (0..shards.len()).map(|at| (at + begins_with) % shards.len()) {
-            let room = hub.attempts.room(&shards[at].queue, turns[at]);
-            held[at] = room.held;
-            if hot[at] && !room.lanes.is_empty() {
-                let begun = take(&desk, &shards[at], room.most, room.lanes).await;
-                hot[at] = begun.more;
-                if begun.any {
-                    first = at + 1;
-                    turns[at] = turns[at].wrapping_add(1);
+        let (begins_with, all) = (first, shards.len());
+        for at in (0..all).map(|at| (at + begins_with) % all) {
+            let kept = kept(&shards, clock.now());
+            let of = &mut shards[at];
+            let room = hub.attempts.room(&of.shard.queue, of.turn, kept);
+            of.held = room.held;
+            let request = match of.unanswered.take() {
+                Some(unanswered) if clock.now() >= unanswered.again_at => unanswered,
+                None if of.hot && !room.lanes.is_empty() => new_step(&desk, &of.shard, room),
+                other => {
+                    of.unanswered = other;
+                    continue;
                 }
-                took = true;
+            };
+            if take(&desk, of, request).await {
+                first = at + 1;
+                of.turn = of.turn.wrapping_add(1);
             }
+            took |= of.unanswered.is_none();
         }
         if took {
             continue;
         }
-        let tasks = hub.attempts.names();
+        let tasks = hub.attempts.names(kept(&shards, clock.now()));
         let full = tasks.is_empty();
-        let is_held = held.contains(&true);
-        if waiting.is_none() && !full {
+        let is_held = shards.iter().any(|of| of.held);
+        // One that is asked again has an instant of its own: what waits there is no reason to look before.
+        let quiet = shards.iter().filter(|of| of.unanswered.is_none());
+        let quiet: Vec<_> = quiet.map(|of| of.shard.clone()).collect();
+        if waiting.is_none() && !full && !quiet.is_empty() {
             let renew = desk.shared.config.timing.renew();
             waiting = Some(desk.store.tasks().await_tasks(AwaitTasks {
-                shards: shards.clone(),
+                shards: quiet,
                 tasks,
                 bound: if is_held { renew.min(LOOK) } else { renew },
             }));
@@ -91,6 +130,17 @@ pub(super) async fn work(desk: Desk) {
                 _ => pending().await,
             }
         };
+        let again_at = shards
+            .iter()
+            .filter_map(|of| of.unanswered.as_ref())
+            .map(|of| of.again_at)
+            .min();
+        let again = async {
+            match again_at {
+                Some(at) => clock.sleep_until(at, LOOK).await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             biased;
             () = hub.draining() => {}
@@ -100,60 +150,80 @@ pub(super) async fn work(desk: Desk) {
                     tracing::debug!(%error, "the wait for tasks was broken off");
                     tokio::time::sleep(desk.shared.config.timing.retry()).await;
                 }
-                hot.fill(true);
+                for of in &mut shards {
+                    of.hot = true;
+                }
             }
             () = room_made, if is_held || full => {
-                hot.iter_mut().zip(&held).for_each(|(hot, held)| *hot |= *held);
+                for of in &mut shards {
+                    of.hot |= of.held;
+                }
             }
+            () = again => {}
         }
+    }
+    // What was begun without our knowing is found silent.
+}
+
+/// How many places are kept for what unanswered steps may have begun.
+fn kept(shards: &[Bench], now: Moment) -> usize {
+    let unanswered = shards.iter().filter_map(|of| of.unanswered.as_ref());
+    unanswered
+        .filter(|of| now < of.until)
+        .map(|of| of.request.most as usize)
+        .sum()
+}
+
+/// A step of a shard that was not asked for before.
+fn new_step(desk: &Desk, shard: &Shard, room: Room) -> Unanswered {
+    let config = &desk.shared.config;
+    let sent = config.clock.now();
+    Unanswered {
+        request: Take {
+            shard: shard.clone(),
+            holder: config.holder.clone(),
+            number: STEPS.fetch_add(1, Ordering::SeqCst) + 1,
+            again: false,
+            most: u32::try_from(room.most).unwrap_or(u32::MAX),
+            lanes: room.lanes,
+        },
+        sent,
+        again_at: sent,
+        until: sent + config.timing.ttl(),
     }
 }
 
-/// What came of one step.
-struct Begun {
-    any: bool,
-    /// More may wait.
-    more: bool,
-}
-
-/// Takes from one shard, until the store has answered.
-async fn take(desk: &Desk, shard: &Shard, most: usize, lanes: Vec<LaneRoom>) -> Begun {
+/// Asks for one step of a shard. Whether it began anything; without an answer it is kept, and asked again after a while: a shard that does not
+/// answer holds up no other.
+async fn take(desk: &Desk, of: &mut Bench, mut step: Unanswered) -> bool {
     let config = &desk.shared.config;
-    let mut request = Take {
-        shard: shard.clone(),
-        holder: config.holder.clone(),
-        number: STEPS.fetch_add(1, Ordering::SeqCst) + 1,
-        again: false,
-        most: u32::try_from(most).unwrap_or(u32::MAX),
-        lanes,
-    };
-    // The step may have been done when it was first asked for.
-    let mut sent = config.clock.now();
-    loop {
-        match desk.store.tasks().take(request.clone()).await {
-            Ok(reply) => {
-                if planted(Mutant::TaskTrustFromTheReply) {
-                    sent = config.clock.now();
-                }
-                let begun = Begun {
-                    any: !reply.taken.is_empty(),
-                    more: reply.more,
-                };
-                begin(desk, shard, sent + config.timing.trust(), sent, reply.taken);
-                return begun;
+    match desk.store.tasks().take(step.request.clone()).await {
+        Ok(reply) => {
+            // The step may have been done when it was first asked for.
+            let sent = if planted(Mutant::TaskTrustFromTheReply) {
+                config.clock.now()
+            } else {
+                step.sent
+            };
+            let any = !reply.taken.is_empty();
+            of.hot = reply.more;
+            begin(desk, &of.shard, sent + config.timing.trust(), sent, reply.taken);
+            any
+        }
+        Err(error) => {
+            let group = of.shard.group();
+            if step.request.again {
+                tracing::debug!(%group, %error, "no tasks were taken");
+            } else {
+                tracing::warn!(
+                    instance = %config.instance, %group, error = crate::job::output::chain(&error),
+                    "no tasks of this shard can be taken; it is asked again, and the others go on"
+                );
             }
-            Err(error) => {
-                tracing::debug!(group = %shard.group(), %error, "no tasks were taken");
-                request.again = true;
-                tokio::time::sleep(config.timing.retry()).await;
-                if desk.hub.drains() {
-                    // What has begun without our knowing is found silent.
-                    return Begun {
-                        any: false,
-                        more: false,
-                    };
-                }
-            }
+            step.request.again = true;
+            step.again_at = config.clock.now() + config.timing.retry();
+            of.unanswered = Some(step);
+            false
         }
     }
 }
@@ -203,7 +273,8 @@ fn begin(desk: &Desk, shard: &Shard, until: Moment, sent: Moment, taken: Vec<Tak
             control,
             begun: now,
             heard: sent,
-            timeout: spec.timeout.map(|timeout| now + timeout),
+            may_take: spec.timeout,
+            timeout: None,
             cancelled: false,
             ended: false,
         };
