@@ -146,7 +146,8 @@ impl Work {
         }
         if done.is_closed() {
             // Nobody waits any more, and nothing was sent.
-            return;
+            drop(order.counted);
+            return desk.look_again();
         }
         self.last += 1;
         let number = self.last;
@@ -217,12 +218,13 @@ impl Work {
                 if waiting.failed.is_some() {
                     continue;
                 }
-                let untouched = waiting.flying == 0 && waiting.placed.iter().all(Option::is_none);
+                let untouched = waiting.flying == 0 && waiting.left == waiting.placed.len();
                 if untouched
                     && !orders.contains(&place.0)
                     && waiting.done.as_ref().is_none_or(oneshot::Sender::is_closed)
                 {
                     self.orders.remove(&place.0);
+                    desk.look_again();
                     continue;
                 }
                 orders.insert(place.0);
@@ -246,6 +248,8 @@ impl Work {
                 let _ = tell.send(Answer::Batch { shard, tasks, outcome });
             }));
         }
+        // What there is nothing to store of is not kept in mind.
+        self.shards.retain(|_, line| line.under_way || !line.waits.is_empty());
     }
 
     fn answered(&mut self, desk: &Desk, answer: Answer) {
@@ -300,14 +304,6 @@ impl Work {
                 }
                 for order in orders {
                     self.look_at(desk, order);
-                }
-                // What there is nothing to store of is not kept in mind.
-                if self
-                    .shards
-                    .get(&shard)
-                    .is_some_and(|line| line.waits.is_empty() && !line.under_way)
-                {
-                    self.shards.remove(&shard);
                 }
             }
         }

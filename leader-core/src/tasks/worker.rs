@@ -212,7 +212,8 @@ async fn take(desk: &Desk, of: &mut Bench, mut step: Unanswered) -> bool {
         }
         Err(error) => {
             let group = of.shard.group();
-            if step.request.again {
+            // An outage is told of by whoever sees all of it.
+            if step.request.again || !error.is_of_the_question() {
                 tracing::debug!(%group, %error, "no tasks were taken");
             } else {
                 tracing::warn!(
