@@ -109,6 +109,7 @@ pub mod __seam {
     pub use crate::election::marks::Mark;
     pub use crate::election::{Attempt, CampaignReply, Command, Election, Reply, StepDown};
     pub use crate::job::gate::steps::{GateStep, GateView};
+    pub use crate::schedule::blackout::Blackouts;
     pub use crate::schedule::planner;
     pub use crate::store::embedded::server::{EmbeddedServer, GroupLook, JobLook, Left, Part, Snapshot, Written};
     pub use crate::store::embedded::steps::GroupSteps;

