@@ -18,18 +18,20 @@ const BATCH: usize = 512;
 pub(super) struct Reporter {
     desk: Desk,
     id: Option<AttemptId>,
+    /// Whether its body may take only so long, which counts from its first poll.
+    is_timed: bool,
 }
 
 impl Reporter {
-    pub(super) fn new(desk: &Desk, id: AttemptId) -> Self {
+    pub(super) fn new(desk: &Desk, id: AttemptId, is_timed: bool) -> Self {
         let (desk, id) = (desk.clone(), Some(id));
-        Self { desk, id }
+        Self { desk, id, is_timed }
     }
 }
 
 impl Witness for Reporter {
     fn begun(&mut self) {
-        if let Some(id) = &self.id {
+        if let Some(id) = self.id.as_ref().filter(|_| self.is_timed) {
             self.desk
                 .hub
                 .attempts

@@ -255,7 +255,7 @@ fn begin(desk: &Desk, shard: &Shard, until: Moment, sent: Moment, taken: Vec<Tak
                 (Arc::new(of_tick.0), ticks::body(desk, job, &task, of_tick.1))
             }
         };
-        let reporter = Reporter::new(desk, id.clone());
+        let reporter = Reporter::new(desk, id.clone(), spec.timeout.is_some());
         let guarded = Guarded::new(
             start,
             Arc::clone(&trust),
