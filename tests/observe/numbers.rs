@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use leader_core::{Embedded, Instance, MetricKind, Metrics, Outcome};
 use leader_tests::{RedisServer, eventually};
 
-use crate::program::{SOON, anywhere, handles, instance, send, soon, works};
+use crate::program::{SOON, handles, instance, send, soon};
 use crate::scrape::Scrape;
 
 fn scrape(instance: &Instance) -> Scrape {
@@ -269,11 +269,4 @@ async fn tasks_of_the_embedded_store_are_counted() {
 async fn tasks_of_redis_are_counted() {
     let server = RedisServer::start().await;
     tasks_are_counted(instance(server.url(), "a").await.unwrap()).await;
-}
-
-/// The names of the functions are those of the labels.
-#[test]
-fn labels_are_the_names_of_jobs() {
-    use leader_core::Job;
-    assert_eq!((works::NAME, anywhere::NAME), ("works", "anywhere"));
 }

@@ -1,5 +1,6 @@
 //! What one shard, one caller or one payload does to the others.
 
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
 use leader_core::{EnqueueError, TaskStatus};
@@ -145,9 +146,18 @@ async fn a_body_that_could_not_begin_has_not_timed_out() {
     let a = ground.instance("a", &stage).await.unwrap();
     let tasks = a.tasks();
     // Both threads of the runtime stand still for longer than the time-out of `brief`, and shorter than anybody is lost in.
+    let (both, (stands, stand)) = (Arc::new(Barrier::new(2)), mpsc::channel());
     let blocked: Vec<_> = (0..2)
-        .map(|_| tokio::spawn(async { std::thread::sleep(ms(700)) }))
+        .map(|_| {
+            let (both, stands) = (Arc::clone(&both), stands.clone());
+            tokio::spawn(async move {
+                both.wait();
+                stands.send(()).unwrap();
+                std::thread::sleep(ms(700));
+            })
+        })
         .collect();
+    assert_eq!(stand.iter().take(2).count(), 2);
     let ids = tasks
         .enqueue_many::<tasks::brief, _>((0..2).map(|number| order("", number)))
         .await
