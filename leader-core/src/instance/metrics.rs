@@ -75,6 +75,8 @@ impl Metrics {
         }
         Reading {
             numbers,
+            // A refusal of one question is an answer, too.
+            store_up: shared.standing().store.is_none(),
             skew: clock.offset.unwrap_or_default(),
             stuck: load.stuck,
             waiting: load.waiting,

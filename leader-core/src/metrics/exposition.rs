@@ -25,6 +25,7 @@ pub(crate) const TEXT: &str = prometheus_text::CONTENT_TYPE;
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) numbers: Numbers,
+    pub(crate) store_up: bool,
     pub(crate) skew: SignedDuration,
     pub(crate) stuck: usize,
     pub(crate) waiting: usize,
@@ -168,7 +169,7 @@ impl Reading {
             (["task"], self.numbers.fenced_tasks),
         ];
         out.counters(&table::FENCED, fenced.into_iter())?;
-        out.gauges(&table::STORE_UP, [([], f64::from(self.numbers.store_up))].into_iter())?;
+        out.gauges(&table::STORE_UP, [([], f64::from(self.store_up))].into_iter())?;
         let operations = || {
             self.numbers
                 .operations

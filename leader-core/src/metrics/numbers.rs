@@ -27,7 +27,6 @@ pub(crate) struct Numbers {
     pub(super) operations: BTreeMap<&'static str, OfOperation>,
     /// The handlers of jobs made at run time, whose names are as many as somebody makes: they are counted together.
     handlers: BTreeMap<JobName, JobName>,
-    pub(super) store_up: bool,
     /// Results of runs, and of tasks, that were another's by then.
     pub(super) fenced_runs: u64,
     pub(super) fenced_tasks: u64,
@@ -169,8 +168,6 @@ impl Numbers {
             }
             Event::Paused { group, pause } => self.pause(group, pause.job.as_ref(), true),
             Event::Resumed { group, job, .. } => self.pause(group, job.as_ref(), false),
-            Event::StoreFailed { .. } => self.store_up = false,
-            Event::StoreRecovered | Event::Started { .. } => self.store_up = true,
             Event::Tasks(TaskNews::Dispatched { queue, count, lag, .. }) => {
                 if let Some(of) = self.queues.get_mut(queue) {
                     of.dispatched += u64::from(*count);
